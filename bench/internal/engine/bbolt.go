@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+func init() {
+	Register(Driver{
+		Info: Info{
+			Name:   "bbolt",
+			Title:  "B+tree in one memory-mapped file: the maintained Bolt",
+			Module: "go.etcd.io/bbolt",
+		},
+		Settings: bboltSettings,
+		Open:     openBbolt,
+	})
+}
+
+func bboltSettings(opts Options) []Setting {
+	if opts.Sync {
+		return nil
+	}
+	return []Setting{{"DB.NoSync = true", "sync off; the default syncs every commit"}}
+}
+
+var bboltBucket = []byte("bench")
+
+type bboltStore struct{ db *bbolt.DB }
+
+func openBbolt(dir string, opts Options) (Store, error) {
+	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, nil)
+	if err != nil {
+		return nil, err
+	}
+	db.NoSync = !opts.Sync
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(bboltBucket)
+		return err
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return bboltStore{db}, nil
+}
+
+func (s bboltStore) Close() error { return s.db.Close() }
+
+func (s bboltStore) Put(key, value []byte) error {
+	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Put(key, value) })
+}
+
+func (s bboltStore) Delete(key []byte) error {
+	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Delete(key) })
+}
+
+func (s bboltStore) Get(key []byte, see func([]byte) error) error {
+	return s.View(func(r Reader) error { return r.Get(key, see) })
+}
+
+func (s bboltStore) PutBatch(pairs Pairs) (string, error) {
+	return "", s.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bboltBucket)
+		for key, value := range pairs {
+			if err := b.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s bboltStore) View(fn func(Reader) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error { return fn(bboltReader{tx.Bucket(bboltBucket)}) })
+}
+
+func (s bboltStore) Keys(see func([]byte) error) error {
+	return s.Pairs(func(key, _ []byte) error { return see(key) })
+}
+
+func (s bboltStore) Pairs(see func(key, value []byte) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bboltBucket).Cursor()
+		for key, value := c.First(); key != nil; key, value = c.Next() {
+			if err := see(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type bboltReader struct{ b *bbolt.Bucket }
+
+func (r bboltReader) Get(key []byte, see func([]byte) error) error {
+	value := r.b.Get(key)
+	if value == nil {
+		return ErrNotFound
+	}
+	return see(value)
+}

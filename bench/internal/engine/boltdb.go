@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"path/filepath"
+
+	"github.com/boltdb/bolt"
+)
+
+func init() {
+	Register(Driver{
+		Info: Info{
+			Name:   "boltdb",
+			Title:  "B+tree in one memory-mapped file (archived 2018)",
+			Module: "github.com/boltdb/bolt",
+		},
+		Settings: boltdbSettings,
+		Open:     openBoltdb,
+	})
+}
+
+func boltdbSettings(opts Options) []Setting {
+	if opts.Sync {
+		return nil
+	}
+	return []Setting{{"DB.NoSync = true", "sync off; the default syncs every commit"}}
+}
+
+var boltdbBucket = []byte("bench")
+
+type boltdbStore struct{ db *bolt.DB }
+
+func openBoltdb(dir string, opts Options) (Store, error) {
+	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, nil)
+	if err != nil {
+		return nil, err
+	}
+	db.NoSync = !opts.Sync
+	err = db.Update(func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(boltdbBucket)
+		return err
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return boltdbStore{db}, nil
+}
+
+func (s boltdbStore) Close() error { return s.db.Close() }
+
+func (s boltdbStore) Put(key, value []byte) error {
+	return s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(boltdbBucket).Put(key, value) })
+}
+
+func (s boltdbStore) Delete(key []byte) error {
+	return s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(boltdbBucket).Delete(key) })
+}
+
+func (s boltdbStore) Get(key []byte, see func([]byte) error) error {
+	return s.View(func(r Reader) error { return r.Get(key, see) })
+}
+
+func (s boltdbStore) PutBatch(pairs Pairs) (string, error) {
+	return "", s.db.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket(boltdbBucket)
+		for key, value := range pairs {
+			if err := b.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s boltdbStore) View(fn func(Reader) error) error {
+	return s.db.View(func(tx *bolt.Tx) error { return fn(boltdbReader{tx.Bucket(boltdbBucket)}) })
+}
+
+func (s boltdbStore) Keys(see func([]byte) error) error {
+	return s.Pairs(func(key, _ []byte) error { return see(key) })
+}
+
+func (s boltdbStore) Pairs(see func(key, value []byte) error) error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(boltdbBucket).Cursor()
+		for key, value := c.First(); key != nil; key, value = c.Next() {
+			if err := see(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type boltdbReader struct{ b *bolt.Bucket }
+
+func (r boltdbReader) Get(key []byte, see func([]byte) error) error {
+	value := r.b.Get(key)
+	if value == nil {
+		return ErrNotFound
+	}
+	return see(value)
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
+
+// rows is the order of the tables; engines it does not know follow.
+var rows = []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap"}
+
+var drivers = map[string]Driver{}
+
+// Register adds a driver; each engine's file does so in its init function.
+func Register(d Driver) {
+	if _, twice := drivers[d.Info.Name]; twice {
+		panic("engine registered twice: " + d.Info.Name)
+	}
+	if !contains(rows, d.Info.Name) {
+		rows = append(rows, d.Info.Name)
+	}
+	drivers[d.Info.Name] = d
+}
+
+// All returns the drivers in the order of the tables.
+func All() []Driver {
+	var all []Driver
+	for _, name := range rows {
+		if d, ok := drivers[name]; ok {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// Find returns the driver of a name.
+func Find(name string) (Driver, error) {
+	if d, ok := drivers[name]; ok {
+		return d, nil
+	}
+	return Driver{}, fmt.Errorf("no engine %q; there are %s", name, strings.Join(Names(All()), ", "))
+}
+
+// Choose returns the named drivers in the order of the tables; no names means all.
+func Choose(names []string) ([]Driver, error) {
+	if len(names) == 0 {
+		return All(), nil
+	}
+	for _, name := range names {
+		if _, err := Find(name); err != nil {
+			return nil, err
+		}
+	}
+	var chosen []Driver
+	for _, d := range All() {
+		if contains(names, d.Info.Name) {
+			chosen = append(chosen, d)
+		}
+	}
+	return chosen, nil
+}
+
+// Names returns the names of drivers.
+func Names(ds []Driver) []string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.Info.Name
+	}
+	return names
+}
+
+// Version returns the version of a module this program was built with.
+func Version(module string) string {
+	info, ok := debug.ReadBuildInfo()
+	if module == "" || !ok {
+		return ""
+	}
+	for _, dep := range info.Deps {
+		if dep.Path != module {
+			continue
+		}
+		if dep.Replace != nil {
+			return "this tree"
+		}
+		return dep.Version
+	}
+	return "unknown"
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Schema names the shape of the JSON.
+const Schema = "cairn-bench/1"
+
+// Run is one run of the laboratory.
+type Run struct {
+	Schema    string        `json:"schema"`
+	Command   []string      `json:"command"`
+	Started   time.Time     `json:"started"`
+	Elapsed   time.Duration `json:"elapsed_ns"`
+	Rounds    int           `json:"rounds"` // asked for; fewer if Stopped says so
+	Stopped   string        `json:"stopped,omitempty"`
+	Machine   Machine       `json:"machine"`
+	Data      Data          `json:"data"`
+	Engines   []Engine      `json:"engines"`
+	Workloads []Workload    `json:"workloads"`
+	Cells     []Cell        `json:"cells"`
+}
+
+// Machine is where the run took place.
+type Machine struct {
+	OS          string        `json:"os"`
+	Arch        string        `json:"arch"`
+	Kernel      string        `json:"kernel,omitempty"`
+	CPU         string        `json:"cpu,omitempty"`
+	Cores       int           `json:"cores"`
+	MemoryBytes int64         `json:"memory_bytes,omitempty"` // what the process may use: the smaller of machine and cgroup
+	Load        string        `json:"load,omitempty"`         // load averages when the run began
+	Go          string        `json:"go"`
+	Environment []string      `json:"environment,omitempty"` // GOGC and the like, where set
+	Filesystem  string        `json:"filesystem,omitempty"`
+	SyncDelay   time.Duration `json:"sync_delay_ns"` // median of a 4 KiB write and fsync
+	Volatile    bool          `json:"volatile"`      // the file system is memory: syncs cost nothing and keep nothing
+}
+
+// Data is what the engines were fed.
+type Data struct {
+	Seed      uint64  `json:"seed"`
+	PoolBytes int     `json:"pool_bytes"`
+	Snappy4K  float64 `json:"snappy_4k"`
+	Snappy32K float64 `json:"snappy_32k"`
+}
+
+// Engine is one row.
+type Engine struct {
+	Name     string            `json:"name"`
+	Title    string            `json:"title"`
+	Module   string            `json:"module,omitempty"`
+	Version  string            `json:"version,omitempty"`
+	Floor    bool              `json:"floor,omitempty"`
+	Absent   string            `json:"absent,omitempty"`
+	Cannot   map[string]string `json:"cannot,omitempty"`
+	Settings []Setting         `json:"settings,omitempty"`
+}
+
+// Setting is one departure from an engine's defaults.
+type Setting struct {
+	When   string `json:"when,omitempty"` // "sync=on", "sync=off" or both if empty
+	Option string `json:"option"`
+	Reason string `json:"reason"`
+}
+
+// Workload is one table: a workload with its parameters.
+type Workload struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Variant    string   `json:"variant"`
+	Title      string   `json:"title"`
+	N          int      `json:"n"`
+	ValueBytes int      `json:"value_bytes"`
+	DataBytes  int64    `json:"data_bytes"` // keys and values of the set, once
+	Snappy     float64  `json:"snappy"`     // of the values by themselves
+	Sync       bool     `json:"sync"`
+	Conditions []string `json:"conditions"`
+	Columns    []Column `json:"columns"`
+}
+
+// Column is one figure of a workload.
+type Column struct {
+	Key    string `json:"key"`
+	Title  string `json:"title"`
+	Group  string `json:"group"` // columns of a group share a table
+	Unit   Unit   `json:"unit"`
+	Ranked bool   `json:"ranked"` // less is better and the best is marked
+}
+
+// Unit is what a metric counts.
+type Unit string
+
+// Units of metrics.
+const (
+	NanosPerOp  Unit = "ns/op"
+	Nanos       Unit = "ns"
+	Bytes       Unit = "bytes"
+	BytesPerOp  Unit = "B/op"
+	AllocsPerOp Unit = "allocs/op"
+)
+
+// Status is how a cell ended.
+type Status string
+
+// How cells end. Void means that the engine gave a wrong answer.
+const (
+	OK      Status = "ok"
+	Void    Status = "void"
+	Failed  Status = "failed"
+	Crashed Status = "crashed"
+	Hung    Status = "hung"
+	Absent  Status = "absent"
+)
+
+// Bad reports whether the status is one that fails the run.
+func (s Status) Bad() bool { return s != OK && s != Absent }
+
+// Cell is one child process: an engine, a workload, a round.
+type Cell struct {
+	Workload string             `json:"workload"`
+	Engine   string             `json:"engine"`
+	Round    int                `json:"round"` // from 1
+	Place    int                `json:"place"` // in the round's order, from 1
+	Status   Status             `json:"status"`
+	Reason   string             `json:"reason,omitempty"`
+	Metrics  map[string]float64 `json:"metrics,omitempty"`
+	NA       map[string]string  `json:"na,omitempty"` // column: why it has no figure
+	Notes    []string           `json:"notes,omitempty"`
+	Elapsed  time.Duration      `json:"elapsed_ns"`
+}
+
+// Encode writes the run as indented JSON.
+func (r *Run) Encode(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(r)
+}
+
+// Decode reads what Encode wrote.
+func Decode(rd io.Reader) (*Run, error) {
+	var r Run
+	if err := json.NewDecoder(rd).Decode(&r); err != nil {
+		return nil, fmt.Errorf("reading a result: %w", err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("reading a result: schema %q, want %q", r.Schema, Schema)
+	}
+	return &r, nil
+}
+
+// Bad returns the cells that fail the run.
+func (r *Run) Bad() []Cell {
+	var bad []Cell
+	for _, c := range r.Cells {
+		if c.Status.Bad() {
+			bad = append(bad, c)
+		}
+	}
+	return bad
+}

@@ -1,0 +1,75 @@
+package workload
+
+import (
+	"runtime"
+	"time"
+)
+
+// Recorder collects the figures of one cell.
+type Recorder struct {
+	Metrics map[string]float64
+	NA      map[string]string
+	Notes   []string
+}
+
+// NewRecorder returns an empty recorder.
+func NewRecorder() *Recorder {
+	return &Recorder{Metrics: map[string]float64{}, NA: map[string]string{}}
+}
+
+// Set records a figure.
+func (r *Recorder) Set(key string, value float64) { r.Metrics[key] = value }
+
+// None records why columns have no figure.
+func (r *Recorder) None(reason string, keys ...string) {
+	for _, key := range keys {
+		delete(r.Metrics, key)
+		r.NA[key] = reason
+	}
+}
+
+// Note adds a remark to the row, once.
+func (r *Recorder) Note(note string) {
+	if note == "" {
+		return
+	}
+	for _, have := range r.Notes {
+		if have == note {
+			return
+		}
+	}
+	r.Notes = append(r.Notes, note)
+}
+
+// Span is what a piece of work took.
+type Span struct {
+	Time   time.Duration
+	Bytes  uint64 // allocated on the Go heap
+	Allocs uint64
+}
+
+// Measure runs fn and says what it took. What an engine maps beside the Go heap
+// is not in Bytes.
+func Measure(fn func() error) (Span, error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err := fn()
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return Span{took, after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs}, err
+}
+
+// Phase measures fn and records key (ns per operation), key_B and key_allocs.
+func (r *Recorder) Phase(key string, ops int, fn func() error) (Span, error) {
+	span, err := Measure(fn)
+	r.PerOp(key, span, ops)
+	return span, err
+}
+
+// PerOp records a span divided by its operations as key, key_B and key_allocs.
+func (r *Recorder) PerOp(key string, s Span, ops int) {
+	r.Set(key, float64(s.Time)/float64(ops))
+	r.Set(key+"_B", float64(s.Bytes)/float64(ops))
+	r.Set(key+"_allocs", float64(s.Allocs)/float64(ops))
+}

@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+)
+
+// WrongAnswer is a read that did not give what was written. It voids the cell.
+type WrongAnswer struct{ What string }
+
+func (w *WrongAnswer) Error() string { return w.What }
+
+func wrong(format string, args ...any) error {
+	return &WrongAnswer{fmt.Sprintf(format, args...)}
+}
+
+// expectation knows what a store must hold: ids 0 to n-1, all at one version.
+type expectation struct {
+	source  *data.Source
+	keys    data.Keys
+	n       int
+	size    int
+	version uint64
+}
+
+func expect(p Params) *expectation {
+	return &expectation{data.NewSource(p.Seed), data.NewKeys(p.N), p.N, p.ValueBytes, 0}
+}
+
+func (e *expectation) value(id uint64) []byte { return e.source.Value(id, e.version, e.size) }
+
+// compare returns a *WrongAnswer unless got is the value of id.
+func (e *expectation) compare(id uint64, got []byte) error {
+	if bytes.Equal(got, e.value(id)) {
+		return nil
+	}
+	for old := e.version; old > 0; old-- {
+		if bytes.Equal(got, e.source.Value(id, old-1, e.size)) {
+			return wrong("key %d: a stale value, version %d in place of %d", id, old-1, e.version)
+		}
+	}
+	return wrong("key %d: a wrong value of %d bytes, want %d", id, len(got), e.size)
+}
+
+// getAll reads every key in the given order and compares every value.
+func (e *expectation) getAll(r engine.Reader, order []int32) error {
+	var id uint64
+	see := func(got []byte) error { return e.compare(id, got) }
+	for _, i := range order {
+		id = uint64(i)
+		if err := r.Get(e.keys.At(int(i)), see); err != nil {
+			return e.lost(id, err)
+		}
+	}
+	return nil
+}
+
+func (e *expectation) lost(id uint64, err error) error {
+	if errors.Is(err, engine.ErrNotFound) {
+		return wrong("key %d: lost, it was written and is not found", id)
+	}
+	return err
+}
+
+// noneLeft fails unless every key is absent.
+func (e *expectation) noneLeft(r engine.Reader) error {
+	see := func([]byte) error { return nil }
+	for i := range e.n {
+		err := r.Get(e.keys.At(i), see)
+		if err == nil {
+			return wrong("key %d: still there after its delete", i)
+		}
+		if !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk checks an iteration: every key once, in order if the engine has one.
+type walk struct {
+	*expectation
+	ordered bool
+	seen    []uint64 // bitmap
+	count   int
+}
+
+func (e *expectation) newWalk(ordered bool) *walk {
+	return &walk{expectation: e, ordered: ordered, seen: make([]uint64, e.n/64+1)}
+}
+
+func (w *walk) key(key []byte) error {
+	_, err := w.step(key)
+	return err
+}
+
+func (w *walk) pair(key, value []byte) error {
+	id, err := w.step(key)
+	if err != nil {
+		return err
+	}
+	return w.compare(id, value)
+}
+
+func (w *walk) step(key []byte) (uint64, error) {
+	id, ok := data.ParseKey(key)
+	if !ok || id >= uint64(w.n) {
+		return 0, wrong("iteration: %q is no key of this set", key)
+	}
+	if w.ordered && id != uint64(w.count) {
+		return 0, wrong("iteration: key %d in place %d", id, w.count)
+	}
+	if w.seen[id/64]&(1<<(id%64)) != 0 {
+		return 0, wrong("iteration: key %d twice", id)
+	}
+	w.seen[id/64] |= 1 << (id % 64)
+	w.count++
+	return id, nil
+}
+
+func (w *walk) end(err error) error {
+	if err == nil && w.count != w.n {
+		return wrong("iteration: %d keys of %d", w.count, w.n)
+	}
+	return err
+}

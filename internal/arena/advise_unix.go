@@ -1,0 +1,7 @@
+//go:build (darwin || dragonfly || freebsd || netbsd || openbsd) && !arena_heap
+
+package arena
+
+func adviseHuge([]byte, bool) {}
+
+func releaseMemory(b []byte) bool { return remapMemory(b) }

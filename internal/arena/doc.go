@@ -1,0 +1,47 @@
+// Package arena provides memory outside the Go heap, which the garbage
+// collector neither scans nor counts, and the budget that bounds it.
+//
+// Four layers: Map and Unmap are the operating system's mappings; Heap cuts
+// them into frames for decoded pages; Pool recycles big buffers such as the
+// arenas of memtables; Budget counts what all of them, and others, spend.
+//
+// # State
+//
+// A Heap holds chunks of 2 MiB, sorted by address, each cut into frames of
+// 4 KiB (or the system's page size). An allocation is a run of frames in one
+// chunk; a request beyond 2 MiB is a mapping of its own. A frame is in use, free
+// and dirty (memory stands behind it), or free and clean (none does). Dirty and
+// used frames count toward the budget, clean ones do not.
+//
+// Placement is first fit by address: first among dirty frames, as touching fresh
+// memory costs 4-8 us per 4 KiB, then among all free frames, then in a new chunk.
+// Neighbouring free frames are one run by nature of the bitmap. If the limit has
+// room for a whole chunk it asks for huge pages and counts at once; otherwise it
+// forbids them, so that memory is taken frame by frame and small budgets hold.
+// An allocation that would exceed its limit first gives dirty frames elsewhere
+// back to the system (and forbids huge pages in that chunk, or the kernel would
+// fill the holes again): fragmentation costs page faults, never an allocation.
+// Of wholly free chunks one is kept.
+//
+// # Concurrency
+//
+// Everything may be used from any goroutine. Heap and Pool have one mutex each;
+// Budget is atomic counters, and admits what it is told: a Heap compares with the
+// limit under its own mutex, so two spenders of one budget can together pass the
+// limit by what they allocate at one moment.
+//
+// # Invariants
+//
+//	counted = frames in use + dirty free frames + mappings of their own, in bytes
+//	Budget.UsedBy(class) is the sum of counted over the class's heaps and pools
+//	clean is a subset of free; every free chunk frame is in free exactly once
+//	Mapped() = the sum of all mappings that were not unmapped, process-wide
+//
+// # Lifetimes
+//
+// Memory belongs to whoever allocated it until Free, Put or Unmap. Close unmaps
+// what is free; memory still handed out stays valid and goes as it is freed, so
+// that a forgotten reader is a leak and not a crash. Where assertions are on,
+// freed memory is overwritten with 0xDB and a double Free panics; otherwise it
+// is ErrNotAllocated.
+package arena

@@ -1,0 +1,334 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/cairndb/cairn/internal/invariants"
+)
+
+var (
+	// ErrHeapClosed is returned by allocations after Close.
+	ErrHeapClosed = errors.New("arena: heap is closed")
+	// ErrNoRoom says that an allocation would exceed the limit it was given.
+	ErrNoRoom = errors.New("arena: no room within the limit")
+	// ErrNotAllocated is returned by Free for memory that is not an allocation
+	// of this heap, or not any more.
+	ErrNotAllocated = errors.New("arena: not an allocation of this heap")
+)
+
+// spareChunks is how many wholly free chunks a heap keeps for the next demand.
+const spareChunks = 1
+
+// poison overwrites freed memory where assertions are on, so that a use after
+// free reads something no page contains.
+const poison = 0xDB
+
+// Heap allocates memory for decoded pages, outside the Go heap, in whole frames
+// (4 KiB, or the page size of the operating system if that is greater). See the
+// package comment for the policy. All methods may be called from any goroutine;
+// one mutex guards everything, as allocation is far from the hot path.
+type Heap struct {
+	budget *Budget
+	class  Class
+	mu     struct {
+		sync.Mutex
+		chunks  []*chunk           // by address
+		runs    []runs             // of the chunks, in the same order
+		large   map[uintptr][]byte // allocations that are mappings of their own
+		mapped  int64
+		counted int64 // bytes added to the budget
+		inUse   int64 // bytes of frames and mappings handed out
+		closed  bool
+		keeps   bool // the platform cannot release: do not try again
+	}
+}
+
+// NewHeap returns an empty heap whose memory counts as class c of b.
+func NewHeap(b *Budget, c Class) *Heap {
+	h := &Heap{budget: b, class: c}
+	h.mu.large = make(map[uintptr][]byte)
+	return h
+}
+
+// Alloc returns n bytes, n > 0, starting at a frame, with unspecified contents. The
+// caller owns them until Free. It tries to stay within the budget, but exceeds
+// it rather than fail; the only errors are ErrHeapClosed and no memory at all.
+func (h *Heap) Alloc(n int) ([]byte, error) {
+	b, err := h.AllocWithin(n, h.budget.Limit())
+	if !errors.Is(err, ErrNoRoom) {
+		return b, err
+	}
+	return h.alloc(n, math.MinInt64)
+}
+
+// AllocWithin is Alloc that returns ErrNoRoom instead of letting the bytes used
+// of the whole budget grow beyond limit. Memory that the heap holds already is
+// used first, and given back to the system where that makes room.
+func (h *Heap) AllocWithin(n int, limit int64) ([]byte, error) { return h.alloc(n, limit) }
+
+// Free ends the life of an allocation: b is what Alloc returned, or a prefix of
+// it. Memory that is not an allocation (any more) is ErrNotAllocated, and an
+// assertion fails where they are on.
+func (h *Heap) Free(b []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := h.free(address(b))
+	invariants.Assert(err == nil, "arena: free of %d bytes: %v", len(b), err)
+	return err
+}
+
+// Mapped returns the bytes of address space the heap holds.
+func (h *Heap) Mapped() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.mapped
+}
+
+// InUse returns the bytes of the frames that are allocated.
+func (h *Heap) InUse() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.inUse
+}
+
+// Spare returns the bytes that count toward the budget and are not allocated.
+func (h *Heap) Spare() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.counted - h.mu.inUse
+}
+
+// Scavenge gives up to want bytes (rounded up to frames) of free memory back to
+// the system and returns by how many the budget fell.
+func (h *Heap) Scavenge(want int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.scavenge(want)
+}
+
+// Close unmaps everything that is free and refuses allocations from now on. If
+// something is still allocated it returns an error that says how much; that
+// memory stays valid and is unmapped as it is freed.
+func (h *Heap) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.closed = true
+	h.unmapFree(0)
+	if h.mu.inUse != 0 {
+		return fmt.Errorf("arena: heap closed with %d bytes allocated", h.mu.inUse)
+	}
+	return nil
+}
+
+// alloc places n bytes; limit math.MinInt64 means at any price.
+func (h *Heap) alloc(n int, limit int64) ([]byte, error) {
+	if n <= 0 || n > maxMapBytes {
+		return nil, fmt.Errorf("arena: cannot allocate %d bytes", n)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.closed {
+		return nil, ErrHeapClosed
+	}
+	size := roundUp(n, frameBytes)
+	var b []byte
+	var err error
+	if size > HugeBytes {
+		b, err = h.allocLarge(size, limit)
+	} else {
+		b, err = h.allocFrames(size/frameBytes, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.mu.inUse += int64(len(b))
+	return b[:n], nil
+}
+
+// allocFrames takes n frames from the first chunk that has them with memory
+// behind them, else from the first that has them at all, else from a new one.
+func (h *Heap) allocFrames(n int, limit int64) ([]byte, error) {
+	at, err := h.place(n, limit)
+	if err != nil {
+		return nil, err
+	}
+	c := h.mu.chunks[at]
+	i := c.fit(n, int(h.mu.runs[at].dirty) >= n)
+	clean := c.reserve(i, n)
+	growth := int64(clean) * int64(frameBytes)
+	if !h.admit(growth, limit) {
+		c.cancel(i, n, clean)
+		h.measure(c)
+		h.unmapFree(spareChunks)
+		return nil, ErrNoRoom
+	}
+	h.count(growth)
+	b := c.occupy(i, n)
+	h.measure(c)
+	return b, nil
+}
+
+// measure notes the runs of c anew; its index may have changed.
+func (h *Heap) measure(c *chunk) {
+	i, _ := find(h.mu.chunks, c.base)
+	h.mu.runs[i] = c.runs()
+}
+
+// place returns the index of a chunk with n free frames in a row, mapping one
+// if there is none.
+func (h *Heap) place(n int, limit int64) (int, error) {
+	second := -1
+	for i, r := range h.mu.runs {
+		if int(r.dirty) >= n {
+			return i, nil
+		}
+		if second < 0 && int(r.free) >= n {
+			second = i
+		}
+	}
+	if second >= 0 {
+		return second, nil
+	}
+	return h.grow(limit)
+}
+
+// grow maps a chunk: with huge pages, counted as a whole, if the limit has room
+// for that, otherwise frame by frame. It returns its index.
+func (h *Heap) grow(limit int64) (int, error) {
+	mem, err := Map(HugeBytes)
+	if err != nil {
+		return 0, err
+	}
+	c := newChunk(mem, h.budget.Used()+HugeBytes <= limit)
+	i, _ := find(h.mu.chunks, c.base)
+	h.mu.chunks = slices.Insert(h.mu.chunks, i, c)
+	h.mu.runs = slices.Insert(h.mu.runs, i, c.runs())
+	h.mu.mapped += HugeBytes
+	h.count(c.counted())
+	return i, nil
+}
+
+// admit makes sure that growing by growth bytes keeps the budget within limit,
+// by giving back free memory if need be. No growth is always admitted.
+func (h *Heap) admit(growth, limit int64) bool {
+	if growth == 0 || limit == math.MinInt64 {
+		return true
+	}
+	over := h.budget.Used() + growth - limit
+	return over <= 0 || h.scavenge(over) >= over
+}
+
+// count adds delta bytes to what this heap spends.
+func (h *Heap) count(delta int64) {
+	h.mu.counted += delta
+	h.budget.Add(h.class, delta)
+}
+
+func (h *Heap) allocLarge(size int, limit int64) ([]byte, error) {
+	if !h.admit(int64(size), limit) {
+		return nil, ErrNoRoom
+	}
+	b, err := Map(size)
+	if err != nil {
+		return nil, err
+	}
+	AdviseHuge(b)
+	h.mu.large[address(b)] = b
+	h.mu.mapped += int64(len(b))
+	h.count(int64(len(b)))
+	return b, nil
+}
+
+func (h *Heap) free(a uintptr) error {
+	if b, ok := h.mu.large[a]; ok {
+		return h.freeLarge(a, b)
+	}
+	at, ok := find(h.mu.chunks, a)
+	if !ok {
+		return ErrNotAllocated
+	}
+	c := h.mu.chunks[at]
+	offset := int(a - c.base)
+	i := offset / frameBytes
+	if offset%frameBytes != 0 || c.spans[i] == 0 {
+		return ErrNotAllocated
+	}
+	n := c.vacate(i)
+	h.measure(c)
+	h.mu.inUse -= int64(n) * int64(frameBytes)
+	if invariants.Enabled {
+		overwrite(c.mem[offset : offset+n*frameBytes])
+	}
+	if c.used == 0 {
+		h.unmapFree(spareChunks)
+	}
+	return nil
+}
+
+func (h *Heap) freeLarge(a uintptr, b []byte) error {
+	delete(h.mu.large, a)
+	h.mu.inUse -= int64(len(b))
+	h.mu.mapped -= int64(len(b))
+	h.count(-int64(len(b)))
+	return Unmap(b)
+}
+
+func overwrite(b []byte) {
+	for i := range b {
+		b[i] = poison
+	}
+}
+
+// unmapFree unmaps wholly free chunks, those at the highest addresses first,
+// until at most keep of them are left; none is kept once the heap is closed.
+func (h *Heap) unmapFree(keep int) {
+	if h.mu.closed {
+		keep = 0
+	}
+	spare := 0
+	for _, c := range h.mu.chunks {
+		if c.used == 0 {
+			spare++
+		}
+	}
+	for i := len(h.mu.chunks) - 1; i >= 0 && spare > keep; i-- {
+		if h.mu.chunks[i].used == 0 {
+			h.unmapChunk(i)
+			spare--
+		}
+	}
+}
+
+func (h *Heap) unmapChunk(i int) {
+	c := h.mu.chunks[i]
+	h.mu.chunks = slices.Delete(h.mu.chunks, i, i+1)
+	h.mu.runs = slices.Delete(h.mu.runs, i, i+1)
+	h.mu.mapped -= int64(len(c.mem))
+	h.count(-c.counted())
+	err := Unmap(c.mem)
+	invariants.Assert(err == nil, "%v", err)
+}
+
+// scavenge gives back wholly free chunks and then free frames, from the highest
+// addresses down, as first fit keeps the low ones busy.
+func (h *Heap) scavenge(want int64) int64 {
+	before := h.mu.counted
+	for i := len(h.mu.chunks) - 1; i >= 0 && before-h.mu.counted < want; i-- {
+		if c := h.mu.chunks[i]; c.used == 0 && c.dirty > 0 {
+			h.unmapChunk(i)
+		}
+	}
+	for i := len(h.mu.chunks) - 1; i >= 0 && !h.mu.keeps && before-h.mu.counted < want; i-- {
+		if c := h.mu.chunks[i]; c.dirty > 0 {
+			gone := c.release(want - (before - h.mu.counted))
+			h.mu.keeps = gone == 0
+			h.measure(c)
+			h.count(-gone)
+		}
+	}
+	return before - h.mu.counted
+}

@@ -1,0 +1,83 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+)
+
+// HugeBytes is the size of a huge page; regions of at least this size are
+// aligned to it where the platform allows and may be backed by huge pages.
+const HugeBytes = 2 << 20
+
+// errNotMapping is returned for a slice that is not a mapping of this package.
+var errNotMapping = errors.New("arena: not a whole mapping")
+
+// pageBytes is the operating system's page size, a power of two.
+var pageBytes = os.Getpagesize()
+
+// mapped counts the bytes of all live mappings of the process.
+var mapped atomic.Int64
+
+// Mapped returns how many bytes this process has mapped through Map and not
+// unmapped yet. Tests assert with it that nothing leaked.
+func Mapped() int64 { return mapped.Load() }
+
+// Map returns n bytes, rounded up to whole pages, of zeroed memory outside the
+// Go heap. The garbage collector neither scans nor counts it, so it must hold
+// no Go pointers. len and cap of the result are the size of the mapping. It is
+// the caller's until Unmap. n <= 0 and exhausted address space are errors.
+func Map(n int) ([]byte, error) {
+	if n <= 0 || n > maxMapBytes {
+		return nil, fmt.Errorf("arena: cannot map %d bytes", n)
+	}
+	size := roundUp(n, pageBytes)
+	b, err := mapMemory(size)
+	if err != nil {
+		return nil, fmt.Errorf("arena: map %d bytes: %w", size, err)
+	}
+	mapped.Add(int64(size))
+	return b, nil
+}
+
+// Unmap gives back a whole mapping as Map returned it (a prefix of it with the
+// same capacity is accepted). Nothing may refer to the memory any more: a later
+// access faults, or hits a stranger's mapping.
+func Unmap(b []byte) error {
+	if cap(b) == 0 || cap(b)%pageBytes != 0 {
+		return errNotMapping
+	}
+	b = b[:cap(b)]
+	if err := unmapMemory(b); err != nil {
+		return fmt.Errorf("arena: unmap %d bytes: %w", len(b), err)
+	}
+	mapped.Add(-int64(len(b)))
+	return nil
+}
+
+// AdviseHuge asks for huge pages behind b, a mapping or whole pages of one. It
+// is a hint: it does nothing below HugeBytes and where the platform has none.
+func AdviseHuge(b []byte) {
+	if len(b) >= HugeBytes {
+		adviseHuge(b, true)
+	}
+}
+
+// Release gives the memory behind b, whole pages of a mapping, back to the
+// operating system while the addresses stay valid. The contents are zero
+// afterwards. It reports whether memory was given back; where the platform
+// cannot, the bytes are merely cleared.
+func Release(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	if len(b)%pageBytes == 0 && releaseMemory(b) {
+		return true
+	}
+	clear(b)
+	return false
+}
+
+// roundUp rounds n up to a multiple of unit, a power of two.
+func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }

@@ -1,0 +1,61 @@
+package base
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of the public API. The root package re-exports each of them.
+var (
+	ErrNotFound      = errors.New("cairn: key not found")
+	ErrConflict      = errors.New("cairn: transaction conflict")
+	ErrClosed        = errors.New("cairn: store is closed")
+	ErrReadOnly      = errors.New("cairn: read-only")
+	ErrTxClosed      = errors.New("cairn: transaction or iterator is closed")
+	ErrKeyTooLarge   = errors.New("cairn: key too large")
+	ErrValueTooLarge = errors.New("cairn: value too large")
+	ErrEmptyKey      = errors.New("cairn: empty key")
+	ErrCorrupt       = errors.New("cairn: corruption")
+	ErrPoisoned      = errors.New("cairn: store is poisoned by a failed write or sync; reopen it")
+	ErrCommitUnknown = errors.New("cairn: outcome of the commit is unknown until the store is reopened")
+	ErrNoSpace       = errors.New("cairn: no space left on device")
+	ErrUnsupported   = errors.New("cairn: not supported on this platform or file system")
+	ErrFormatTooNew  = errors.New("cairn: file was written by a newer version")
+	ErrInvalidOption = errors.New("cairn: invalid option")
+)
+
+// CorruptionError says what is wrong and where. It matches ErrCorrupt.
+type CorruptionError struct {
+	File   string // path or name of the file; "" if not known at this level
+	Offset int64  // byte offset in File; -1 if the file as a whole is meant
+	What   string // what was found, in words
+}
+
+func (e *CorruptionError) Error() string {
+	return fmt.Sprintf("cairn: corruption in %s at offset %d: %s", e.File, e.Offset, e.What)
+}
+
+// Is makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptionError) Is(target error) bool { return target == ErrCorrupt }
+
+// Corruptf makes a CorruptionError.
+func Corruptf(file string, offset int64, format string, args ...any) error {
+	return &CorruptionError{File: file, Offset: offset, What: fmt.Sprintf(format, args...)}
+}
+
+// ConflictError names the key or range whose change by another commit made a
+// transaction fail. It matches ErrConflict. High nil means the single key Low.
+type ConflictError struct {
+	Low, High []byte // user keys
+	Seq       uint64 // sequence of the commit that came between
+}
+
+func (e *ConflictError) Error() string {
+	if e.High == nil {
+		return fmt.Sprintf("cairn: transaction conflict on key %q", e.Low)
+	}
+	return fmt.Sprintf("cairn: transaction conflict on range [%q, %q)", e.Low, e.High)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }

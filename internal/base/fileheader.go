@@ -1,0 +1,101 @@
+package base
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Castagnoli is the CRC-32C table (RFC 3720) of every checksum in a store.
+var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ID is a random identity: of a store, and of each file at each use of it.
+type ID [16]byte
+
+// NewID returns a fresh random identity.
+func NewID() (id ID) {
+	rand.Read(id[:])
+	return id
+}
+
+// FileHeaderBytes is the size of the header every log, table and manifest begins with.
+const FileHeaderBytes = 64
+
+// FormatVersion is the version this build writes. It refuses a greater one.
+const FormatVersion = 1
+
+// FileHeader identifies a file: what it is, in which format, of which store,
+// and that it is this file and not a copy of another. All integers are little endian.
+//
+//	offset  bytes  field
+//	     0      8  magic: "cairnLOG", "cairnSST" or "cairnMAN"
+//	     8      4  format version
+//	    12      4  CRC-32C of the other 60 bytes
+//	    16     16  file id
+//	    32     16  store id
+//	    48      8  file number
+//	    56      8  zero (later versions may use it)
+type FileHeader struct {
+	Type    FileType
+	Version uint32
+	File    ID
+	Store   ID
+	Num     uint64
+}
+
+func magic(t FileType) string {
+	switch t {
+	case FileLog:
+		return "cairnLOG"
+	case FileTable:
+		return "cairnSST"
+	case FileManifest:
+		return "cairnMAN"
+	}
+	panic("base: file type without a header")
+}
+
+func headerCRC(b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(b[:12], Castagnoli), Castagnoli, b[16:FileHeaderBytes])
+}
+
+// AppendFileHeader appends the encoded header.
+func AppendFileHeader(dst []byte, h FileHeader) []byte {
+	start := len(dst)
+	dst = append(dst, magic(h.Type)...)
+	dst = binary.LittleEndian.AppendUint32(dst, h.Version)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = append(dst, h.File[:]...)
+	dst = append(dst, h.Store[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, h.Num)
+	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+	b := dst[start:]
+	binary.LittleEndian.PutUint32(b[12:], headerCRC(b))
+	return dst
+}
+
+// DecodeFileHeader reads the header of a file that ought to be of type t. The
+// name is used in errors only.
+func DecodeFileHeader(b []byte, t FileType, name string) (FileHeader, error) {
+	if len(b) < FileHeaderBytes {
+		return FileHeader{}, Corruptf(name, 0, "file of %d bytes is shorter than its header", len(b))
+	}
+	b = b[:FileHeaderBytes]
+	if string(b[:8]) != magic(t) {
+		return FileHeader{}, Corruptf(name, 0, "magic is %q, want %q", b[:8], magic(t))
+	}
+	if binary.LittleEndian.Uint32(b[12:]) != headerCRC(b) {
+		return FileHeader{}, Corruptf(name, 12, "header checksum does not match")
+	}
+	h := FileHeader{Type: t, Version: binary.LittleEndian.Uint32(b[8:]), Num: binary.LittleEndian.Uint64(b[48:])}
+	copy(h.File[:], b[16:])
+	copy(h.Store[:], b[32:])
+	if h.Version > FormatVersion {
+		return h, fmt.Errorf("%w: %s has format version %d, this build reads up to %d", ErrFormatTooNew, name, h.Version, FormatVersion)
+	}
+	if h.Version == 0 {
+		return h, Corruptf(name, 8, "format version 0")
+	}
+	return h, nil
+}

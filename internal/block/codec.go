@@ -1,0 +1,125 @@
+package block
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Codec is how a page is compressed. The values are part of the table format.
+type Codec uint8
+
+const (
+	// CodecNone stores bytes as they are.
+	CodecNone Codec = 0
+	// CodecLZ4 is the LZ4 block format: fast both ways.
+	CodecLZ4 Codec = 1
+	// CodecZstd is one zstd frame: small.
+	CodecZstd Codec = 2
+)
+
+// Known reports whether c is a codec of format version 1.
+func (c Codec) Known() bool { return c <= CodecZstd }
+
+func (c Codec) String() string {
+	switch c {
+	case CodecNone:
+		return "none"
+	case CodecLZ4:
+		return "lz4"
+	case CodecZstd:
+		return "zstd"
+	}
+	return "unknown"
+}
+
+// zstdWindow bounds the memory of an encoder; most pages are smaller.
+const zstdWindow = 256 << 10
+
+// Encoders and decoders hold hundreds of kilobytes each, so they are pooled and
+// the collector may take those that nobody used for a while.
+var (
+	lz4Encoders  = sync.Pool{New: func() any { return new(lz4.Compressor) }}
+	zstdEncoders = sync.Pool{New: func() any { return newZstdEncoder() }}
+	zstdDecoders = sync.Pool{New: func() any { return newZstdDecoder() }}
+)
+
+func newZstdEncoder() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		panic("block: zstd encoder options: " + err.Error())
+	}
+	return e
+}
+
+// newZstdDecoder returns a decoder that never writes more than the capacity of
+// its destination, whatever a frame declares.
+func newZstdDecoder() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(MaxPageBytes), zstd.WithDecoderMaxWindow(MaxPageBytes))
+	if err != nil {
+		panic("block: zstd decoder options: " + err.Error())
+	}
+	return d
+}
+
+// compress appends raw in the form of codec c to dst; ok is false if c does
+// not make it smaller than limit bytes.
+func compress(dst, raw []byte, c Codec, limit int) (out []byte, ok bool) {
+	start := len(dst)
+	switch c {
+	case CodecLZ4:
+		dst = append(dst, make([]byte, limit)...)
+		e := lz4Encoders.Get().(*lz4.Compressor)
+		n, err := e.CompressBlock(raw, dst[start:])
+		lz4Encoders.Put(e)
+		if err != nil || n == 0 {
+			return dst[:start], false
+		}
+		return dst[:start+n], n < limit
+	case CodecZstd:
+		e := zstdEncoders.Get().(*zstd.Encoder)
+		dst = e.EncodeAll(raw, dst)
+		zstdEncoders.Put(e)
+		return dst, len(dst)-start < limit
+	}
+	return dst, false
+}
+
+var (
+	errCodec  = errors.New("unknown codec")
+	errLength = errors.New("decompresses to another length than declared")
+)
+
+// decompress is the inverse of compress; dst has the declared raw length.
+func decompress(dst, stored []byte, c Codec) error {
+	switch c {
+	case CodecNone:
+		if copy(dst, stored) != len(dst) || len(stored) != len(dst) {
+			return errLength
+		}
+		return nil
+	case CodecLZ4:
+		n, err := lz4.UncompressBlock(stored, dst)
+		return checkLength(n, len(dst), err)
+	case CodecZstd:
+		d := zstdDecoders.Get().(*zstd.Decoder)
+		out, err := d.DecodeAll(stored, dst[:0:len(dst)])
+		zstdDecoders.Put(d)
+		if err == nil && len(out) == len(dst) && len(out) > 0 && &out[0] != &dst[0] {
+			copy(dst, out)
+		}
+		return checkLength(len(out), len(dst), err)
+	}
+	return errCodec
+}
+
+func checkLength(got, want int, err error) error {
+	if err == nil && got != want {
+		return errLength
+	}
+	return err
+}

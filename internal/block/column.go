@@ -1,0 +1,134 @@
+package block
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// column is one stored column of integers, read from front to back by next.
+// Planes (all low bytes, then all second bytes ...) rather than whole integers,
+// because the codec behind finds much more in bytes of one significance.
+type column struct {
+	planes []byte
+	stride int // integers a plane holds
+	width  int // planes
+	at     int // integers read
+	delta  bool
+	base   uint64
+	last   uint64 // delta: the first integer, then the one read before
+}
+
+// constant reports whether all integers of the column equal base.
+func (c *column) constant() bool { return c.width == 0 && !c.delta }
+
+// columnWriter encodes columns; it keeps memory between them.
+type columnWriter struct{ deltas []uint64 }
+
+// append appends the column of v, which has at least one integer, to dst.
+// spread is the greatest of v minus the least.
+func (w *columnWriter) append(dst []byte, v []uint64) (out []byte, spread uint64) {
+	low, spread := extent(v)
+	width := byteWidth(spread)
+	if width == 0 || len(v) < 2 {
+		return appendPlanes(binary.AppendUvarint(append(dst, byte(width)), low), v, width, low), spread
+	}
+	d := w.deltas[:0]
+	for i := 1; i < len(v); i++ {
+		d = append(d, zigzag(v[i]-v[i-1]))
+	}
+	w.deltas = d
+	dlow, dspread := extent(d)
+	if dwidth := byteWidth(dspread); dwidth < width {
+		dst = binary.AppendUvarint(append(dst, byte(1<<4|dwidth)), dlow)
+		return appendPlanes(binary.AppendUvarint(dst, v[0]), d, dwidth, dlow), spread
+	}
+	return appendPlanes(binary.AppendUvarint(append(dst, byte(width)), low), v, width, low), spread
+}
+
+// extent returns the least integer of v and the greatest minus the least.
+func extent(v []uint64) (low, spread uint64) {
+	low, high := v[0], v[0]
+	for _, x := range v {
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high - low
+}
+
+func byteWidth(x uint64) int { return (bits.Len64(x) + 7) / 8 }
+
+func appendPlanes(dst []byte, v []uint64, width int, low uint64) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, len(v)*width)...)
+	for k := range width {
+		plane := dst[start+k*len(v):][:len(v)]
+		for i, x := range v {
+			plane[i] = byte((x - low) >> (8 * k))
+		}
+	}
+	return dst
+}
+
+// cutColumn reads a column of n integers, n >= 1, from the front of b.
+func cutColumn(b []byte, n int) (c column, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return c, nil, false
+	}
+	tag := b[0]
+	c = column{width: int(tag & 15), stride: n, delta: tag>>4 == 1}
+	if tag>>4 > 1 || c.width > 8 || c.delta && n < 2 {
+		return c, nil, false
+	}
+	if c.base, b, ok = cutUvarint(b[1:]); !ok {
+		return c, nil, false
+	}
+	if c.delta {
+		c.stride--
+		if c.last, b, ok = cutUvarint(b); !ok {
+			return c, nil, false
+		}
+	}
+	if len(b) < c.stride*c.width {
+		return c, nil, false
+	}
+	c.planes, rest = b[:c.stride*c.width], b[c.stride*c.width:]
+	return c, rest, true
+}
+
+// next returns the next integer; it may be called as often as the column has integers.
+func (c *column) next() uint64 {
+	i := c.at
+	c.at++
+	if !c.delta {
+		switch c.width {
+		case 0:
+			return c.base
+		case 1:
+			return c.base + uint64(c.planes[i])
+		}
+		return c.plane(i)
+	}
+	if i > 0 {
+		c.last += unzigzag(c.plane(i - 1))
+	}
+	return c.last
+}
+
+func (c *column) plane(i int) uint64 {
+	x := uint64(0)
+	for k := 0; k < c.width; k++ {
+		x |= uint64(c.planes[k*c.stride+i]) << (8 * k)
+	}
+	return c.base + x
+}
+
+func zigzag(d uint64) uint64 { return d<<1 ^ uint64(int64(d)>>63) }
+
+func unzigzag(z uint64) uint64 { return z>>1 ^ -(z & 1) }
+
+func cutUvarint(b []byte) (v uint64, rest []byte, ok bool) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, false
+	}
+	return v, b[n:], true
+}

@@ -1,0 +1,299 @@
+package block
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+const (
+	trailerBytes = 64
+	maxRowBytes  = 8 + 4 + 4 + 8 + 1 // what a row takes beside its key
+)
+
+// layout says where the columns of a form begin; 0 for a column that is not
+// there because its rows are all alike (norms begin at 0).
+type layout struct {
+	keyEnds, valEnds, seqs, kinds, heap int
+	seqBytes                            int // 0, 4 or 8 a row
+	size                                int
+}
+
+func newLayout(rows, keyBytes int, keysDiffer, valsDiffer bool, seqSpread uint64, kindsDiffer bool) layout {
+	l, at := layout{}, rows*8
+	if seqSpread > 0 {
+		if l.seqBytes = 4; seqSpread>>32 != 0 {
+			l.seqBytes = 8
+		}
+		l.seqs = at
+		at += rows * l.seqBytes
+	}
+	if keysDiffer {
+		l.keyEnds = at
+		at += (rows + 1) * 4
+	}
+	if valsDiffer {
+		l.valEnds = at
+		at += (rows + 1) * 4
+	}
+	if kindsDiffer {
+		l.kinds = at
+		at += rows
+	}
+	l.heap = at
+	l.size = (at+keyBytes+trailerBytes-1)/trailerBytes*trailerBytes + trailerBytes
+	return l
+}
+
+// formWriter fills a form from a stored page.
+type formWriter struct {
+	layout
+	form []byte
+}
+
+func (f *formWriter) putSeqs(s *storedKeys) {
+	c, at := s.seq, f.seqs
+	for i := 0; f.seqBytes > 0 && i < s.rows; i++ {
+		if x := c.next() - s.seqLow; f.seqBytes == 4 {
+			binary.LittleEndian.PutUint32(f.form[at:], uint32(x))
+		} else {
+			binary.LittleEndian.PutUint64(f.form[at:], x)
+		}
+		at += f.seqBytes
+	}
+}
+
+func (f *formWriter) putKinds(s *storedKeys) {
+	c := s.kind
+	for i := 0; f.kinds > 0 && i < s.rows; i++ {
+		f.form[f.kinds+i] = byte(c.next())
+	}
+}
+
+func (f *formWriter) putValues(s *storedKeys) {
+	if f.valEnds == 0 {
+		return
+	}
+	c, end := s.val, uint32(0)
+	for at := f.valEnds; ; at += 4 {
+		binary.LittleEndian.PutUint32(f.form[at:], end)
+		if c.at == s.rows {
+			return
+		}
+		end += uint32(c.next())
+	}
+}
+
+// putKeys writes the key heap, the ends of keys and the norms, and checks that
+// every row comes after the one before. The one before is the only part of the
+// form it reads.
+func (f *formWriter) putKeys(s *storedKeys) error {
+	heap, suffixes, plen := f.form[f.heap:f.heap+s.keyBytes], s.suffixes, len(s.prefix)
+	keyLen, shared := s.keyLen, s.shared
+	prev, at := s.prefix, 0
+	for i := range s.rows {
+		n64, sh64 := keyLen.next(), shared.next()
+		if n64 > uint64(base.MaxKeyBytes-plen) || sh64 > n64 || sh64 > uint64(len(prev)-plen) {
+			return errLimits
+		}
+		n, sh := plen+int(n64), plen+int(sh64)
+		if n > len(heap)-at || n-sh > len(suffixes) {
+			return errShort
+		}
+		key := heap[at : at+n]
+		copy(key, prev[:sh])
+		copy(key[sh:], suffixes[:n-sh])
+		if i > 0 && !follows(prev, key, sh) && !f.older(i, prev, key, sh) {
+			return errOrder
+		}
+		suffixes, prev = suffixes[n-sh:], key
+		if f.keyEnds > 0 {
+			binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*i:], uint32(at))
+		}
+		binary.LittleEndian.PutUint64(f.form[8*i:], Norm(key[plen:]))
+		at += n
+	}
+	if at != len(heap) || len(suffixes) != 0 {
+		return errLimits
+	}
+	if f.keyEnds > 0 {
+		binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*s.rows:], uint32(at))
+	}
+	return nil
+}
+
+// follows reports whether key > prev, given that their first sh bytes are equal.
+func follows(prev, key []byte, sh int) bool {
+	return len(key) > sh && (len(prev) == sh || key[sh] > prev[sh])
+}
+
+// older reports whether row i is an older version of the key of the row before.
+func (f *formWriter) older(i int, prev, key []byte, sh int) bool {
+	if len(prev) != sh || len(key) != sh || f.seqBytes == 0 {
+		return false
+	}
+	at := f.form[f.seqs+(i-1)*f.seqBytes:]
+	if f.seqBytes == 4 {
+		return binary.LittleEndian.Uint32(at[4:]) < binary.LittleEndian.Uint32(at)
+	}
+	return binary.LittleEndian.Uint64(at[8:]) < binary.LittleEndian.Uint64(at)
+}
+
+// formTrailer is the last 64 bytes of a form:
+//
+//	0  rows          16  sequence of all rows,    32  keyEnds   44  kinds     52  kind of all rows
+//	4  prefixLen         or the least             36  valEnds   48  heap      53  seqBytes
+//	8  key length    24  value length of all rows 40  seqs
+//	   of all rows
+func (f *formWriter) putTrailer(s *storedKeys) {
+	t, le := f.form[len(f.form)-trailerBytes:], binary.LittleEndian
+	le.PutUint32(t[0:], uint32(s.rows))
+	le.PutUint32(t[4:], uint32(len(s.prefix)))
+	le.PutUint32(t[8:], uint32(uint64(len(s.prefix))+s.keyLen.base))
+	le.PutUint64(t[16:], s.seqLow)
+	le.PutUint32(t[24:], uint32(s.val.base))
+	le.PutUint32(t[32:], uint32(f.keyEnds))
+	le.PutUint32(t[36:], uint32(f.valEnds))
+	le.PutUint32(t[40:], uint32(f.seqs))
+	le.PutUint32(t[44:], uint32(f.kinds))
+	le.PutUint32(t[48:], uint32(f.heap))
+	t[52], t[53] = byte(s.kind.base), byte(f.seqBytes)
+}
+
+// Keys is a key page in memory, directly indexable. Rows are numbered from 0.
+// It aliases the form it was made from and is valid as long as that is.
+type Keys struct {
+	form                                []byte
+	seq                                 uint64 // of all rows, or the least
+	rows, prefixLen, keyLen, valLen     uint32
+	keyEnds, valEnds, seqs, kinds, heap uint32
+	kind                                base.Kind
+	seqBytes                            uint8
+}
+
+// View reads the trailer of a form that Expand made.
+func View(form []byte) Keys {
+	t, le := form[len(form)-trailerBytes:], binary.LittleEndian
+	_ = t[trailerBytes-1]
+	return Keys{
+		form:      form,
+		rows:      le.Uint32(t[0:]),
+		prefixLen: le.Uint32(t[4:]),
+		keyLen:    le.Uint32(t[8:]),
+		seq:       le.Uint64(t[16:]),
+		valLen:    le.Uint32(t[24:]),
+		keyEnds:   le.Uint32(t[32:]),
+		valEnds:   le.Uint32(t[36:]),
+		seqs:      le.Uint32(t[40:]),
+		kinds:     le.Uint32(t[44:]),
+		heap:      le.Uint32(t[48:]),
+		kind:      base.Kind(t[52]),
+		seqBytes:  t[53],
+	}
+}
+
+// Rows returns the number of rows, 0 for the zero Keys.
+func (k *Keys) Rows() int { return int(k.rows) }
+
+// Key returns the key of row i, without copying.
+func (k *Keys) Key(i int) []byte {
+	if k.keyEnds == 0 {
+		at := int(k.heap) + i*int(k.keyLen)
+		return k.form[at : at+int(k.keyLen) : at+int(k.keyLen)]
+	}
+	ends := k.form[int(k.keyEnds)+4*i:]
+	from, to := k.heap+binary.LittleEndian.Uint32(ends), k.heap+binary.LittleEndian.Uint32(ends[4:])
+	return k.form[from:to:to]
+}
+
+// Seq returns the sequence of row i as stored.
+func (k *Keys) Seq(i int) uint64 {
+	switch k.seqBytes {
+	case 0:
+		return k.seq
+	case 4:
+		return k.seq + uint64(binary.LittleEndian.Uint32(k.form[int(k.seqs)+4*i:]))
+	}
+	return k.seq + binary.LittleEndian.Uint64(k.form[int(k.seqs)+8*i:])
+}
+
+// Kind returns the kind of row i.
+func (k *Keys) Kind(i int) base.Kind {
+	if k.kinds == 0 {
+		return k.kind
+	}
+	return base.Kind(k.form[int(k.kinds)+i])
+}
+
+// Value returns where in the block's value heap the value of row i stands.
+func (k *Keys) Value(i int) (off, n int) {
+	if k.valEnds == 0 {
+		return i * int(k.valLen), int(k.valLen)
+	}
+	ends := k.form[int(k.valEnds)+4*i:]
+	off = int(binary.LittleEndian.Uint32(ends))
+	return off, int(binary.LittleEndian.Uint32(ends[4:])) - off
+}
+
+// ValueBytes returns the size of the block's value heap.
+func (k *Keys) ValueBytes() int {
+	off, n := k.Value(k.Rows() - 1)
+	return off + n
+}
+
+// SearchGE returns the first row whose key is >= key, Rows() if there is none.
+func (k *Keys) SearchGE(key []byte) int {
+	prefix := k.form[k.heap : k.heap+k.prefixLen]
+	if c := bytes.Compare(key[:min(len(key), len(prefix))], prefix); c != 0 {
+		if c < 0 {
+			return 0
+		}
+		return k.Rows()
+	}
+	norm := Norm(key[len(prefix):])
+	low, high := 0, k.Rows()
+	for low < high {
+		if mid := int(uint(low+high) / 2); k.norm(mid) < norm {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == k.Rows() || k.norm(low) != norm {
+		return low
+	}
+	return k.searchEqual(key, low, norm)
+}
+
+// searchEqual ends SearchGE among the rows from low on whose norm equals key's.
+func (k *Keys) searchEqual(key []byte, low int, norm uint64) int {
+	if bytes.Compare(k.Key(low), key) >= 0 {
+		return low
+	}
+	high := k.Rows()
+	for low < high {
+		mid := int(uint(low+high) / 2)
+		if n := k.norm(mid); n < norm || n == norm && bytes.Compare(k.Key(mid), key) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+func (k *Keys) norm(i int) uint64 { return binary.LittleEndian.Uint64(k.form[8*i:]) }
+
+// Norm returns the first 8 bytes of b as a big-endian integer, zero padded:
+// Norm(a) < Norm(b) implies a < b.
+func Norm(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	x := uint64(0)
+	for i, c := range b {
+		x |= uint64(c) << (56 - 8*i)
+	}
+	return x
+}

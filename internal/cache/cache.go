@@ -1,0 +1,200 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+)
+
+// errAborted is what those who wait for a read get if it panicked.
+var errAborted = errors.New("cache: the read of the page was aborted")
+
+// Cache holds decoded pages off-heap within a memory budget that it may share.
+// All methods may be called from any goroutine.
+type Cache struct {
+	budget  *arena.Budget
+	dom     *epoch.Domain
+	heap    *arena.Heap
+	soft    int64 // bytes of the budget up to which nothing is evicted
+	flights flights
+
+	mu struct {
+		sync.Mutex
+		clock  clock
+		born   uint8 // deals pages out to the shards of pinned
+		closed bool
+	}
+
+	pinned   pinCounter
+	zombie   atomic.Int64
+	retiring atomic.Int64
+
+	misses, fills, failures, evictions, overcommits atomic.Uint64
+}
+
+// New returns an empty cache whose pages count as arena.ClassPages of budget
+// and are reclaimed through dom.
+func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
+	c := &Cache{
+		budget: budget,
+		dom:    dom,
+		heap:   arena.NewHeap(budget, arena.ClassPages),
+		soft:   soft(budget.Limit()),
+	}
+	c.flights.init()
+	c.mu.clock.init()
+	return c
+}
+
+// Load returns the page of s, or nil if it is not resident, and marks it as
+// recently used. The caller must be inside an epoch of the cache's domain; the
+// page is valid until it leaves, unless pinned. Load takes no lock, allocates
+// nothing and writes shared memory only to set a reference bit that was clear.
+func (c *Cache) Load(s *Slot) *Page {
+	p := s.p.Load()
+	if p != nil {
+		p.touch()
+	}
+	return p
+}
+
+// Fill returns the page of s, reading it if it is not resident: it makes room,
+// calls read with size bytes of unspecified contents to overwrite, and publishes
+// the page. Of concurrent callers for a slot one reads and all get its result.
+// An error of read is returned as it is, and nothing is remembered of it. After
+// Close it is base.ErrClosed. As with Load, the caller must be inside an epoch,
+// and should leave soon: what was evicted meanwhile cannot be reused before.
+func (c *Cache) Fill(s *Slot, size int, read func(dst []byte) error) (*Page, error) {
+	if p := c.Load(s); p != nil {
+		return p, nil
+	}
+	c.misses.Add(1)
+	f, leader := c.flights.join(s)
+	if !leader {
+		<-f.done
+		return f.page, f.err
+	}
+	defer c.flights.finish(s, f)
+	f.err = errAborted
+	f.page, f.err = c.fill(s, size, read)
+	return f.page, f.err
+}
+
+// fill reads and publishes the page of s. The caller leads the flight of s, so
+// nobody else publishes there.
+func (c *Cache) fill(s *Slot, size int, read func(dst []byte) error) (*Page, error) {
+	if p := c.Load(s); p != nil {
+		return p, nil
+	}
+	b, err := c.allocate(size)
+	if err != nil {
+		return nil, err
+	}
+	published := false
+	defer func() {
+		if !published {
+			c.release(b)
+		}
+	}()
+	if err := read(b[:size:size]); err != nil {
+		c.failures.Add(1)
+		return nil, err
+	}
+	p := &Page{data: b[:size:size], cache: c, slot: s, cost: int64(cap(b))}
+	published = c.publish(p)
+	if !published {
+		return nil, base.ErrClosed
+	}
+	c.fills.Add(1)
+	return p, nil
+}
+
+// publish makes p resident, unless the cache is closed.
+func (c *Cache) publish(p *Page) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return false
+	}
+	c.mu.born++
+	p.shard = c.mu.born % pinShards
+	c.mu.clock.admit(p)
+	p.slot.p.Store(p)
+	return true
+}
+
+// Drop unlinks the page of s, whose table is gone, and retires it. Nobody may
+// be filling s; a page that is filled in spite of it stays until it is evicted.
+func (c *Cache) Drop(s *Slot) {
+	if p := c.detach(s); p != nil {
+		c.retire([]*Page{p})
+	}
+}
+
+// DropAll is Drop for all slots of a table at once.
+func (c *Cache) DropAll(slots []Slot) {
+	var pages []*Page
+	for i := range slots {
+		if p := c.detach(&slots[i]); p != nil {
+			pages = append(pages, p)
+		}
+	}
+	if len(pages) > 0 {
+		c.retire(pages)
+	}
+}
+
+// detach takes the page of s out of its queue and slot, if it is resident.
+func (c *Cache) detach(s *Slot) *Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := s.p.Load()
+	if p != nil {
+		p.remove()
+		c.unlink(p)
+	}
+	return p
+}
+
+// Close unlinks and frees every page; later Fills fail with base.ErrClosed. If
+// pages are still pinned, or readers still inside their epoch, it returns an
+// error that says so: that memory stays valid until the last Unpin or until the
+// domain collects it, and is unmapped then. Closing again reports what is left.
+func (c *Cache) Close() error {
+	pages := c.unlinkAll()
+	pins := 0
+	for _, p := range pages {
+		if p.Pins() > 0 {
+			pins++
+		}
+	}
+	if len(pages) > 0 {
+		c.retire(pages)
+	}
+	c.dom.Collect()
+	err := c.heap.Close()
+	if n := c.pinned.sum(); n > 0 {
+		return fmt.Errorf("cache: closed with %d resident pages pinned, %d bytes pinned in all", pins, n)
+	}
+	return err
+}
+
+func (c *Cache) unlinkAll() []*Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.closed = true
+	var pages []*Page
+	for _, q := range []*queue{&c.mu.clock.fresh, &c.mu.clock.aged, &c.mu.clock.main} {
+		for p := q.oldest(); p != nil; p = q.oldest() {
+			p.remove()
+			c.unlink(p)
+			pages = append(pages, p)
+		}
+	}
+	return pages
+}

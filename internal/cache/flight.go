@@ -1,0 +1,57 @@
+package cache
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+// flightShards is how many locks guard the reads in progress.
+const flightShards = 32
+
+// flight is one read in progress, which concurrent callers for its slot share.
+// page and err are written before done is closed, and read afterwards.
+type flight struct {
+	done chan struct{}
+	page *Page
+	err  error
+}
+
+// flights is the set of reads in progress.
+type flights struct {
+	seed   maphash.Seed
+	shards [flightShards]struct {
+		sync.Mutex
+		bySlot map[*Slot]*flight
+		_      [64 - 16]byte
+	}
+}
+
+func (fs *flights) init() {
+	fs.seed = maphash.MakeSeed()
+	for i := range fs.shards {
+		fs.shards[i].bySlot = make(map[*Slot]*flight)
+	}
+}
+
+// join returns the flight for s; leader says that it is new, and that the caller
+// must do the reading and call finish.
+func (fs *flights) join(s *Slot) (f *flight, leader bool) {
+	shard := &fs.shards[maphash.Comparable(fs.seed, s)%flightShards]
+	shard.Lock()
+	defer shard.Unlock()
+	if f = shard.bySlot[s]; f != nil {
+		return f, false
+	}
+	f = &flight{done: make(chan struct{})}
+	shard.bySlot[s] = f
+	return f, true
+}
+
+// finish lets those who wait for f go on; later callers begin a new flight.
+func (fs *flights) finish(s *Slot, f *flight) {
+	shard := &fs.shards[maphash.Comparable(fs.seed, s)%flightShards]
+	shard.Lock()
+	delete(shard.bySlot, s)
+	shard.Unlock()
+	close(f.done)
+}

@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"errors"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// Of the budget a margin is kept free, since an evicted page gives its memory
+// back only when the readers inside the epoch have left: 5 %, but for small
+// budgets a quarter, up to marginFloor.
+const (
+	marginDivisor = 20
+	marginFloor   = 256 << 10
+)
+
+// soft returns the bytes up to which pages are admitted without evicting.
+func soft(limit int64) int64 {
+	return limit - max(limit/marginDivisor, min(limit/4, marginFloor))
+}
+
+// Room evicts until need more bytes fit into the budget with the margin to
+// spare, as far as pages can go, and gives their memory back to the system. It
+// reports whether need bytes fit now. For those who spend of the same budget
+// otherwise; Fill makes room by itself. Pages that readers inside the epoch may
+// still use go back when these have left, at the next Room, Fill or Collect.
+func (c *Cache) Room(need int64) bool {
+	c.evictFor(need)
+	if over := c.budget.Used() + need - c.soft; over > 0 {
+		c.heap.Scavenge(over)
+	}
+	return c.budget.Used()+need <= c.budget.Limit()
+}
+
+// allocate returns n bytes, evicting pages as needed. The budget is exceeded
+// only if nothing more can be evicted, or what was is still in use.
+func (c *Cache) allocate(n int) ([]byte, error) {
+	if n == 0 {
+		return []byte{}, nil
+	}
+	b, err := c.heap.AllocWithin(n, c.soft)
+	if errors.Is(err, arena.ErrNoRoom) {
+		c.evictFor(int64(n))
+		b, err = c.heap.AllocWithin(n, c.budget.Limit())
+	}
+	if errors.Is(err, arena.ErrNoRoom) {
+		c.overcommits.Add(1)
+		b, err = c.heap.Alloc(n)
+	}
+	if errors.Is(err, arena.ErrHeapClosed) {
+		err = base.ErrClosed
+	}
+	return b, err
+}
+
+// release returns what allocate gave.
+func (c *Cache) release(b []byte) {
+	if cap(b) > 0 {
+		_ = c.heap.Free(b) // asserts by itself; there is nobody to tell
+	}
+}
+
+// evictFor unlinks pages until need bytes would fit, counting what is on its way
+// out already, and retires them. It lets the epoch domain free what it can.
+func (c *Cache) evictFor(need int64) {
+	c.dom.Collect()
+	victims := c.unlinkVictims(need)
+	if len(victims) == 0 {
+		return
+	}
+	c.evictions.Add(uint64(len(victims)))
+	c.retire(victims)
+}
+
+// unlinkVictims takes pages out of their queues and slots.
+func (c *Cache) unlinkVictims(need int64) []*Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	over := c.budget.Used() + need - c.soft - c.heap.Spare() - c.retiring.Load()
+	var victims []*Page
+	for over > 0 {
+		p := c.mu.clock.victim()
+		if p == nil {
+			break
+		}
+		c.unlink(p)
+		over -= p.cost
+		victims = append(victims, p)
+	}
+	return victims
+}
+
+// unlink empties the slot of p, which is in no queue any more. Readers may still
+// hold the page, so it must be retired next. c.mu is held.
+func (c *Cache) unlink(p *Page) {
+	p.slot.p.Store(nil)
+	c.retiring.Add(p.cost)
+}
+
+// retire hands unlinked pages to the epoch domain. c.mu is not held, as the
+// domain may run anybody's functions.
+func (c *Cache) retire(pages []*Page) {
+	c.dom.Retire(func() {
+		for _, p := range pages {
+			p.expire()
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Profile selects the codecs of a store's tables.
+type Profile uint8
+
+const (
+	ProfileBalanced Profile = iota // LZ4 on upper levels, zstd on the last
+	ProfileFast                    // LZ4 everywhere
+	ProfileSmall                   // zstd everywhere
+	ProfileNone                    // no compression
+)
+
+// Config is what Open needs. The root package fills it from its Options.
+type Config struct {
+	Dir          string
+	FS           vfs.FS
+	ReadOnly     bool
+	Relaxed      bool          // default durability of commits
+	SyncInterval time.Duration // background sync of relaxed commits
+	Memory       int64         // bytes; the bound of everything
+	Profile      Profile
+	LockTimeout  time.Duration
+	Logger       *slog.Logger
+	OnEvent      func(Event)
+}
+
+// MinMemory is the least Memory a store works with.
+const MinMemory = 1 << 20
+
+const (
+	minSegmentBytes = 256 << 10
+	maxSegmentBytes = 64 << 20
+)
+
+func (c *Config) check() error {
+	if c.Memory < MinMemory {
+		return fmt.Errorf("%w: Memory is %d bytes, the least is %d", base.ErrInvalidOption, c.Memory, int64(MinMemory))
+	}
+	if c.SyncInterval < 0 || c.LockTimeout < 0 {
+		return fmt.Errorf("%w: negative duration", base.ErrInvalidOption)
+	}
+	if c.Profile > ProfileNone {
+		return fmt.Errorf("%w: unknown Compression %d", base.ErrInvalidOption, c.Profile)
+	}
+	return nil
+}
+
+// segmentLimit is the greatest size of an ordinary segment: a sixteenth of the
+// memory, so that active, spare and sealed memtables fit into half of it.
+func (c *Config) segmentLimit() int {
+	limit := int(min(c.Memory/16, maxSegmentBytes)) &^ 4095
+	return max(limit, 64<<10)
+}
+
+// spillBytes is the size from which a transaction writes private runs instead of
+// growing in memory, and the largest commit that goes through the log as a frame.
+func (c *Config) spillBytes() int {
+	return int(min(c.Memory/16, 8<<20))
+}

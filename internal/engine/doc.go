@@ -1,0 +1,33 @@
+// Package engine puts the parts together: it opens and recovers a store, commits,
+// reads, flushes memtables to tables, compacts tables, and closes.
+//
+// # What it provides
+//
+// Engine and its transactions, over internal keys. The root package is a thin
+// face on top of it.
+//
+// # State
+//
+// One atomically published readState names everything a reader needs: the layers
+// (memtables, and runs ingested by large transactions whose turn to be recorded
+// has not come) and the version (levels of tables). It is replaced, never changed.
+//
+// # Concurrency
+//
+// commit.mu is the commit lock: it guards the active segment, the memtable's
+// single writer, the queue of commits and the publication of readStates. No
+// input or output happens under it except when a segment has to be made in a
+// hurry. manifestMu serialises edits; it is taken before commit.mu, never after.
+// Reads take no lock: they enter an epoch, load the readState, and leave.
+//
+// # Invariants
+//
+// docs/INVARIANTS.md, cited by number where the code keeps them.
+//
+// # Lifetimes
+//
+// A readState is referenced by the engine while it is current, by iterators that
+// stand on it, and protected by the epoch for everybody else. It references its
+// memtables and tables; the last reference returns an arena to the pool, closes a
+// table, and lets an obsolete file be removed.
+package engine

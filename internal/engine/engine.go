@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// Engine is an open store. All methods are safe for concurrent use.
+type Engine struct {
+	cfg   Config
+	store base.ID
+	lock  io.Closer
+
+	// visible is the greatest sequence readers may see. It only grows (E2).
+	visible atomic.Uint64
+	state   atomic.Pointer[readState]
+	closed  atomic.Bool
+
+	epochs  *epoch.Domain
+	readers sync.Pool // *reader
+	budget  *arena.Budget
+	arenas  *arena.Pool
+	pages   *cache.Cache
+	pinned  atomic.Int64 // bytes kept in memory by slices handed out
+
+	open     atomic.Int64 // transactions and one-shot calls in progress
+	openDone chan struct{}
+
+	commit committer
+
+	// manifestMu serialises edits and file numbers. Taken before commit.mu.
+	manifestMu sync.Mutex
+	manifest   *manifest.Log
+	nextFile   uint64
+
+	// Guarded by commit.mu.
+	handles  map[uint64]*handle
+	obsolete []obsoleteFile
+	flushErr error // why the last attempt to flush failed
+	debt     int64
+	busy     bool // a flush or a compaction is running
+
+	background sync.WaitGroup
+	stop       context.CancelFunc
+	stopped    context.Context
+	wake       chan struct{} // the keeper's
+	wakeMerge  chan struct{} // the compactor's
+
+	counters counters
+	recovery RecoveryStats
+}
+
+// reader is what a goroutine needs to read: an epoch slot. Readers are pooled.
+type reader struct {
+	slot *epoch.Slot
+}
+
+func (e *Engine) newReader() *reader {
+	r := &reader{slot: e.epochs.Register()}
+	// The pool drops readers at will; their slots go back when that happens.
+	runtime.SetFinalizer(r, func(r *reader) { r.slot.Release() })
+	return r
+}
+
+// enter begins a one-shot read. Everything reachable stays in memory until leave.
+func (e *Engine) enter() (*reader, error) {
+	r := e.readers.Get().(*reader)
+	r.slot.Enter()
+	if e.closed.Load() {
+		e.leave(r)
+		return nil, base.ErrClosed
+	}
+	return r, nil
+}
+
+func (e *Engine) leave(r *reader) {
+	r.slot.Exit()
+	e.readers.Put(r)
+}
+
+// hold keeps Close waiting until release: for transactions and commits.
+func (e *Engine) hold() error {
+	e.open.Add(1)
+	if e.closed.Load() {
+		e.release()
+		return base.ErrClosed
+	}
+	return nil
+}
+
+func (e *Engine) release() {
+	if e.open.Add(-1) == 0 && e.closed.Load() {
+		select {
+		case e.openDone <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (e *Engine) path(t base.FileType, num uint64) string {
+	return filepath.Join(e.cfg.Dir, base.FileName(t, num))
+}
+
+// newFileNum returns an unused file number. manifestMu is held.
+func (e *Engine) newFileNum() uint64 {
+	num := e.nextFile
+	e.nextFile++
+	return num
+}
+
+// newState makes a readState. commit.mu is held.
+func (e *Engine) newState(layers []*layer, v *manifest.Version) *readState {
+	return newReadState(layers, v, func(m *base.TableMeta) *handle { return e.handles[m.Num] })
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Engine) wakeBackground() {
+	signal(e.wake)
+	e.commit.cond.Broadcast()
+}

@@ -1,0 +1,324 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/table"
+)
+
+// Iter walks the keys of [low, high) that a transaction sees, as they were, its
+// own writes included, when the iterator was made. It keeps memory alive only
+// while it stands somewhere: when a call finds that the store has moved on to a
+// newer state it goes there, which changes nothing it sees.
+type Iter struct {
+	tx        *Tx
+	low, high []byte
+	vis       base.Visibility
+
+	rs      *readState // nil: not positioned
+	rows    iterator.Visible
+	sources []iterator.Source
+	open    []base.Iterator // to close with the sources
+	own     []base.Iterator // the transaction's chunks, as they were at the start
+	spills  []*spill
+
+	// What has been walked since the last jump, for the read set: from start, in
+	// direction forward, up to the row it stands on.
+	start   []byte
+	forward bool
+	walking bool
+
+	valid bool
+	err   error
+	done  bool
+}
+
+// NewIter makes an iterator over [low, high).
+func (tx *Tx) NewIter(low, high []byte) *Iter {
+	it := &Iter{tx: tx, low: bytes.Clone(low), high: bytes.Clone(high), vis: tx.visibility()}
+	if tx.writable {
+		it.own = tx.writes.Iterators(nil)
+		it.spills = append(it.spills, tx.spills...)
+		for _, s := range it.spills {
+			s.refs++
+		}
+	}
+	if tx.iters == nil {
+		tx.iters = make(map[*Iter]struct{})
+	}
+	tx.iters[it] = struct{}{}
+	return it
+}
+
+// First moves to the first row.
+func (it *Iter) First() bool {
+	return it.jump(it.low, true, func() bool { return it.rows.First() })
+}
+
+// Last moves to the last row.
+func (it *Iter) Last() bool {
+	return it.jump(it.high, false, func() bool { return it.rows.Last() })
+}
+
+// Seek moves to the first row with a key >= key.
+func (it *Iter) Seek(key []byte) bool {
+	key = it.clamp(key)
+	return it.jump(key, true, func() bool { return it.rows.SeekGE(key) })
+}
+
+// SeekLT moves to the last row with a key < key.
+func (it *Iter) SeekLT(key []byte) bool {
+	key = it.clamp(key)
+	return it.jump(key, false, func() bool { return it.rows.SeekLT(key) })
+}
+
+func (it *Iter) clamp(key []byte) []byte {
+	if bytes.Compare(key, it.low) < 0 {
+		return it.low
+	}
+	if bytes.Compare(key, it.high) > 0 {
+		return it.high
+	}
+	return key
+}
+
+// jump positions the iterator anew.
+func (it *Iter) jump(from []byte, forward bool, move func() bool) bool {
+	if !it.ready() {
+		return false
+	}
+	it.noteWalk()
+	it.start = append(it.start[:0], from...)
+	it.forward, it.walking = forward, true
+	it.refresh()
+	it.valid = move()
+	return it.settled()
+}
+
+func (it *Iter) ready() bool {
+	if it.done || it.tx.done {
+		it.fail(base.ErrTxClosed)
+	}
+	return it.err == nil
+}
+
+func (it *Iter) fail(err error) {
+	it.valid, it.err = false, err
+}
+
+func (it *Iter) settled() bool {
+	if !it.valid {
+		if err := it.rows.Err(); err != nil {
+			it.fail(err)
+		}
+	}
+	return it.valid
+}
+
+// Next moves to the next row.
+func (it *Iter) Next() bool { return it.step(true) }
+
+// Prev moves to the previous row.
+func (it *Iter) Prev() bool { return it.step(false) }
+
+func (it *Iter) step(forward bool) bool {
+	if !it.ready() || !it.valid {
+		return false
+	}
+	if it.forward != forward && it.tx.writable {
+		it.noteWalk()
+		it.start = append(it.start[:0], it.rows.Key()...)
+		if !forward {
+			it.start = append(it.start, 0)
+		}
+		it.walking = true
+	}
+	it.forward = forward
+	if it.rs != it.tx.e.state.Load() {
+		it.follow()
+		if !it.valid {
+			return it.settled()
+		}
+	}
+	if forward {
+		it.valid = it.rows.Next()
+	} else {
+		it.valid = it.rows.Prev()
+	}
+	return it.settled()
+}
+
+// follow moves to the current state and stands on the same row again.
+func (it *Iter) follow() {
+	key := bytes.Clone(it.rows.Key())
+	it.refresh()
+	it.valid = it.rows.SeekGE(key)
+}
+
+// refresh builds the sources over the current state, unless they stand there.
+func (it *Iter) refresh() {
+	e := it.tx.e
+	if it.rs != nil && it.rs == e.state.Load() {
+		return
+	}
+	it.drop()
+	it.rs = e.acquire(it.tx.slot)
+	it.sources = it.sources[:0]
+	it.addOwn()
+	for _, l := range it.rs.layers {
+		if l.mem != nil {
+			it.addMemory(l.mem)
+		} else {
+			it.addRun(&l.ingest)
+		}
+	}
+	for i := range it.rs.runs {
+		it.addRun(&it.rs.runs[i])
+	}
+	it.rows.Init(it.sources, it.vis, it.low, it.high)
+}
+
+// addOwn adds the transaction's own writes.
+func (it *Iter) addOwn() {
+	tx := it.tx
+	if !tx.writable {
+		return
+	}
+	for _, own := range it.own {
+		it.sources = append(it.sources, iterator.Source{It: own})
+	}
+	if tx.writes != nil && tx.writes.HasRangeDeletes() {
+		it.addCover(tx.writes.Cover)
+	}
+	for _, s := range it.spills {
+		it.addRun(&s.run)
+	}
+}
+
+// addCover adds range tombstones that come with no rows of their own.
+func (it *Iter) addCover(cover func([]byte, base.Visibility) uint64) {
+	it.sources = append(it.sources, iterator.Source{It: iterator.NewSlice(nil), Cover: cover})
+}
+
+func (it *Iter) addMemory(m *memory) {
+	if m.FirstSeq() > it.vis.Snapshot {
+		return
+	}
+	for _, chunk := range m.Iterators(nil) {
+		it.sources = append(it.sources, iterator.Source{It: chunk})
+	}
+	if m.HasRangeDeletes() {
+		it.addCover(m.Cover)
+	}
+}
+
+func (it *Iter) addRun(r *run) {
+	var src iterator.Source
+	if len(r.tables) == 1 {
+		if !r.tables[0].meta.Overlaps(it.low, it.high) {
+			return
+		}
+		src.It = r.tables[0].NewIter(it.tx.slot, table.IterOptions{})
+	} else {
+		src.It = r.newIter(it.tx.slot, table.IterOptions{})
+	}
+	if r.tombstones {
+		src.Cover = r.cover
+	}
+	it.open = append(it.open, src.It)
+	it.sources = append(it.sources, src)
+}
+
+// newIter walks all tables of a run.
+func (r *run) newIter(slot epochSlot, opts table.IterOptions) base.Iterator {
+	return iterator.NewConcat(len(r.tables),
+		func(i int) ([]byte, []byte) { return r.tables[i].meta.Smallest, r.tables[i].meta.Largest },
+		func(i int) (base.Iterator, error) { return r.tables[i].NewIter(slot, opts), nil })
+}
+
+// drop lets go of the state and everything pinned in it.
+func (it *Iter) drop() {
+	for _, o := range it.open {
+		o.Close()
+	}
+	it.open = it.open[:0]
+	if it.rs != nil {
+		it.rs.unref()
+		it.rs = nil
+	}
+}
+
+// Valid reports whether the iterator stands on a row.
+func (it *Iter) Valid() bool { return it.valid && !it.done && !it.tx.done }
+
+// Key returns the key, valid until the next move.
+func (it *Iter) Key() []byte {
+	if !it.Valid() {
+		return nil
+	}
+	return it.rows.Key()
+}
+
+// Value reads the value, valid until the next move.
+func (it *Iter) Value() ([]byte, error) {
+	if !it.Valid() {
+		if it.err != nil {
+			return nil, it.err
+		}
+		return nil, base.ErrTxClosed
+	}
+	v, err := it.rows.Value()
+	if err != nil {
+		it.fail(err)
+		return nil, err
+	}
+	if v == nil {
+		v = []byte{}
+	}
+	return v, nil
+}
+
+// Err returns the error that ended the iteration, nil at its regular end.
+func (it *Iter) Err() error { return it.err }
+
+// Close lets go of everything. Closing twice is fine.
+func (it *Iter) Close() {
+	if it.done {
+		return
+	}
+	it.noteWalk()
+	it.drop()
+	for _, s := range it.spills {
+		s.unref()
+	}
+	it.done, it.valid = true, false
+	delete(it.tx.iters, it)
+}
+
+// noteWalk adds to the transaction's read set what has been walked: from where
+// the walk began to the row it stands on, or to the bound if it ran out.
+func (it *Iter) noteWalk() {
+	if !it.walking || !it.tx.writable {
+		return
+	}
+	it.walking = false
+	switch {
+	case it.forward && it.valid:
+		it.tx.reads.AddRange(it.start, append(bytes.Clone(it.rows.Key()), 0))
+	case it.forward:
+		it.tx.reads.AddRange(it.start, it.high)
+	case it.valid:
+		it.tx.reads.AddRange(it.rows.Key(), it.start)
+	default:
+		it.tx.reads.AddRange(it.low, it.start)
+	}
+}
+
+// noteScans completes the read set with what open iterators have walked.
+func (tx *Tx) noteScans() {
+	for it := range tx.iters {
+		it.noteWalk()
+	}
+}

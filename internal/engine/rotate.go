@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+// maxSealed is how many sealed layers may wait for their flush before commits
+// have to wait too. With the active and the spare segment they bound the memory
+// of memtables.
+const maxSealed = 3
+
+// makeRoom reports whether a commit with a payload of n bytes and count entries
+// can be appended to the active segment, and moves to the next segment if not. It
+// may let go of commit.mu, and then reports false: look again.
+func (e *Engine) makeRoom(n, count int) (bool, error) {
+	c := &e.commit
+	if c.broken {
+		c.cond.Wait()
+		return false, nil
+	}
+	if c.mem != nil && c.mem.seg.Room(n) && c.mem.Room(count) {
+		return true, nil
+	}
+	if len(e.state.Load().layers) > maxSealed {
+		return false, e.stall()
+	}
+	need := wal.OverheadBytes + frame.PaddedBytes(n)
+	if c.spare == nil || c.spare.seg.Capacity() < need || !c.spare.Room(count) {
+		return false, e.prepareSpare(need, count)
+	}
+	end, sum := c.goodEnd, c.goodSum
+	if c.mem != nil {
+		end, sum = c.mem.seg.Tail()
+	}
+	e.rotate(end, sum)
+	e.wakeBackground()
+	return true, nil
+}
+
+// stall waits until a flush has made room, or returns why none can.
+func (e *Engine) stall() error {
+	c := &e.commit
+	if e.flushErr != nil {
+		return spaceError(e.flushErr)
+	}
+	start := time.Now()
+	c.cond.Wait()
+	e.counters.stallNanos.Add(int64(time.Since(start)))
+	return nil
+}
+
+// rotate makes the spare segment the active one. Its first frame links it to the
+// segment that ends at end.
+func (e *Engine) rotate(end wal.Position, sum uint32) {
+	c := &e.commit
+	next := c.spare
+	c.spare = nil
+	e.noteShape()
+	next.seg.Link(end, c.durable, sum)
+	next.SetBase(c.nextSeq)
+	c.unsynced = append(slices.Clip(c.unsynced), next.seg)
+	c.mem = next
+	rs := e.state.Load()
+	e.publish(e.newState(append([]*layer{{mem: next}}, rs.layers...), rs.version))
+	next.unref() // the state holds it now
+}
+
+// noteShape learns from the sealed memtable how large the next should be.
+func (e *Engine) noteShape() {
+	c := &e.commit
+	c.nextBytes = min(max(2*c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
+	if c.mem == nil || c.mem.Len() == 0 {
+		return
+	}
+	tail, _ := c.mem.seg.Tail()
+	c.recordBytes = max(16, int(tail.Offset())/c.mem.Len())
+}
+
+// prepareSpare makes the next segment, large enough for a first commit of need
+// bytes and count entries, with commit.mu let go of meanwhile. At most one is
+// made at a time; whoever comes second waits.
+func (e *Engine) prepareSpare(need, count int) error {
+	c := &e.commit
+	if c.preparing {
+		c.cond.Wait()
+		return nil
+	}
+	c.preparing = true
+	old := c.spare
+	c.spare = nil
+	size := min(max(c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
+	size = (max(size, need) + 4095) &^ 4095
+	records := max(size/max(c.recordBytes*3/4, 16), count) + 64
+	c.mu.Unlock()
+	if old != nil {
+		e.dropSpare(old)
+	}
+	m, err := e.newMemory(size, records)
+	c.mu.Lock()
+	c.preparing, c.spare = false, m
+	c.cond.Broadcast()
+	return spaceError(err)
+}
+
+// newMemory makes a segment of the given size, records it in the manifest, and
+// makes its memtable. Everything about it is durable before it is used (E4).
+func (e *Engine) newMemory(size, records int) (*memory, error) {
+	buf, err := e.arenas.Get(size)
+	if err != nil {
+		return nil, err
+	}
+	index, err := e.arenas.Get(indexBytes(records))
+	if err != nil {
+		e.arenas.Put(buf)
+		return nil, err
+	}
+	seg, err := e.newSegment(buf)
+	if err != nil {
+		e.arenas.Put(buf)
+		e.arenas.Put(index)
+		return nil, err
+	}
+	return e.wrapMemory(seg, buf, index, records), nil
+}
+
+func indexBytes(records int) int { return (memtable.Layout(records) + 4095) &^ 4095 }
+
+func (e *Engine) wrapMemory(seg *wal.Segment, buf, index []byte, records int) *memory {
+	m := &memory{Table: memtable.New(buf, index, records), seg: seg, buf: buf, free: e.freeMemory}
+	m.refs.Store(1)
+	return m
+}
+
+func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
+	e.manifestMu.Lock()
+	defer e.manifestMu.Unlock()
+	num := e.newFileNum()
+	seg, err := wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.cfg.FS.SyncDir(e.cfg.Dir); err != nil {
+		seg.Close()
+		return nil, fmt.Errorf("sync directory of the new log segment: %w", err)
+	}
+	edit := manifest.Edit{Segments: []manifest.Segment{{Num: num, File: seg.File}}}
+	if err := e.appendEdit(&edit); err != nil {
+		seg.Close()
+		return nil, err
+	}
+	return seg, nil
+}
+
+// freeMemory returns a memtable's buffers once nobody reads it.
+func (e *Engine) freeMemory(m *memory) {
+	e.arenas.Put(m.buf)
+	e.arenas.Put(m.Memory())
+}
+
+// dropSpare gives back a spare that is too small. Its file stays until the log
+// start moves past it; it holds no commit.
+func (e *Engine) dropSpare(m *memory) {
+	m.seg.Close()
+	m.unref()
+}

@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/mvcc"
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+// Write is one commit as the log will hold it.
+type Write struct {
+	Payload  []byte // entries, as frame.AppendEntry encodes them
+	Count    int    // how many
+	Durable  bool
+	Reads    *mvcc.ReadSet // nil or empty: nothing to validate
+	Snapshot uint64        // what Reads were read at
+
+	checked uint64 // reads are known valid against commits up to this sequence
+}
+
+// pending is a commit that has its sequence and waits for its outcome.
+type pending struct {
+	last    uint64 // its last sequence
+	end     wal.Position
+	sum     uint32 // of its frame
+	durable bool
+	install func() // ingest: makes its tables readable; under commit.mu
+
+	done bool
+	err  error
+}
+
+// committer is the state of the commit pipeline, guarded by mu unless noted.
+//
+// A commit is appended to the active segment's arena and queued under mu; then
+// some waiting committer leads a round on its own goroutine: one write for
+// everything appended, one sync if anything in the round is durable. Commits
+// become visible in the order of their sequences, and a durable one only after
+// the sync (E2). Nobody waits in order to make a group larger.
+type committer struct {
+	mu   sync.Mutex
+	cond *sync.Cond // queue, leading, spare, layers or failed have changed
+
+	nextSeq  uint64
+	mem      *memory // active; nil until the first commit
+	queue    []*pending
+	leading  bool
+	unsynced []*wal.Segment // oldest first, the active one last
+
+	goodEnd wal.Position // end of the last commit that succeeded
+	goodSum uint32
+	durable wal.Position // everything before it is known durable
+
+	spare       *memory // next active segment, recorded in the manifest
+	preparing   bool    // somebody makes the spare
+	nextBytes   int     // size of the segment to make
+	recordBytes int     // bytes of segment per record, as the last one had
+
+	broken  bool  // a write failed; the leader is moving to another segment
+	failed  error // poisoned: why
+	closing bool
+}
+
+// refuse returns why no commit is possible now.
+func (e *Engine) refuse() error {
+	switch {
+	case e.commit.failed != nil:
+		return e.commit.failed
+	case e.commit.closing:
+		return base.ErrClosed
+	case e.cfg.ReadOnly:
+		return base.ErrReadOnly
+	}
+	return nil
+}
+
+// Commit makes w's entries one commit and returns its last sequence once the
+// outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
+func (e *Engine) Commit(w *Write) (uint64, error) {
+	w.checked = w.Snapshot
+	e.throttle()
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ready := false; !ready; {
+		if err := e.refuse(); err != nil {
+			return 0, err
+		}
+		var err error
+		if ready, err = e.makeRoom(len(w.Payload), w.Count); ready && err == nil {
+			ready, err = e.validate(w)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	p := e.append(w)
+	return p.last, e.await(p)
+}
+
+// append encodes w as a frame, indexes its entries and queues it.
+func (e *Engine) append(w *Write) *pending {
+	c := &e.commit
+	p := &pending{durable: w.Durable}
+	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
+	at := int(c.mem.seg.Append(h, w.Payload))
+	buf := c.mem.Buffer()
+	for end := at + len(w.Payload); at < end; {
+		ent, n := frame.DecodeEntry(buf[at:end])
+		c.mem.Insert(at, ent, base.Hash(ent.Key))
+		at += n
+	}
+	return e.enqueue(p, uint64(w.Count))
+}
+
+func (e *Engine) enqueue(p *pending, sequences uint64) *pending {
+	c := &e.commit
+	c.nextSeq += sequences
+	p.last = c.nextSeq - 1
+	p.end, p.sum = c.mem.seg.Tail()
+	c.queue = append(c.queue, p)
+	return p
+}
+
+// await returns once p's outcome is known, leading rounds where nobody else does.
+func (e *Engine) await(p *pending) error {
+	c := &e.commit
+	for !p.done {
+		if c.leading {
+			c.cond.Wait()
+			continue
+		}
+		e.lead()
+	}
+	return p.err
+}
+
+// lead runs one round of the group commit. It is called with commit.mu held and
+// returns with it held, but lets go of it in between.
+func (e *Engine) lead() {
+	c := &e.commit
+	c.leading = true
+	batch := c.queue
+	c.queue = nil
+	segments := slices.Clone(c.unsynced)
+	c.mu.Unlock()
+
+	err := writeOut(segments)
+	relaxed := 0
+	for relaxed < len(batch) && !batch[relaxed].durable {
+		relaxed++
+	}
+	mustSync := err == nil && relaxed < len(batch)
+	if mustSync && relaxed > 0 {
+		c.mu.Lock()
+		e.succeed(batch[:relaxed])
+		c.mu.Unlock()
+		batch = batch[relaxed:]
+	}
+	var syncErr error
+	if mustSync {
+		syncErr = syncAll(segments)
+	}
+
+	c.mu.Lock()
+	switch {
+	case err != nil:
+		e.writeFailed(batch, err)
+	case syncErr != nil:
+		e.poison(syncErr)
+		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, syncErr))
+	default:
+		if mustSync {
+			e.noteSynced()
+		}
+		e.succeed(batch)
+	}
+	c.leading = false
+	c.cond.Broadcast()
+}
+
+func writeOut(segments []*wal.Segment) error {
+	for _, s := range segments {
+		if err := s.WriteOut(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncAll(segments []*wal.Segment) error {
+	for _, s := range segments {
+		if err := s.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// succeed makes a round's commits visible, in order, and wakes their owners.
+func (e *Engine) succeed(batch []*pending) {
+	if len(batch) == 0 {
+		return
+	}
+	c := &e.commit
+	for _, p := range batch {
+		if p.install != nil {
+			p.install()
+		}
+		e.visible.Store(p.last)
+	}
+	last := batch[len(batch)-1]
+	c.goodEnd, c.goodSum = last.end, last.sum
+	e.conclude(batch, nil)
+}
+
+func (e *Engine) conclude(batch []*pending, err error) {
+	for _, p := range batch {
+		p.done, p.err = true, err
+	}
+	e.commit.cond.Broadcast()
+}
+
+// noteSynced advances the durable mark and forgets segments that need no more
+// syncing. Segments are synced oldest first, so the mark has no gap behind it.
+func (e *Engine) noteSynced() {
+	c := &e.commit
+	for len(c.unsynced) > 0 {
+		s := c.unsynced[0]
+		c.durable = max(c.durable, s.Synced())
+		tail, _ := s.Tail()
+		if len(c.unsynced) == 1 || s.Synced() < tail {
+			return
+		}
+		c.unsynced = c.unsynced[1:]
+	}
+}
+
+// poison makes the store read-only for good: what the disk holds is unknown.
+func (e *Engine) poison(why error) {
+	c := &e.commit
+	if c.failed == nil {
+		c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
+		go e.emit(Event{Kind: EventBackgroundError, Err: c.failed})
+	}
+	queue := c.queue
+	c.queue = nil
+	e.conclude(queue, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+}
+
+// writeFailed ends the commits of a round whose write failed, and those behind
+// it: none is ever shown (E3). Before anybody is told, writing moves to a fresh
+// segment whose synced link fixes where the old one ends, so that no later
+// recovery can find them either; if that fails too the store is poisoned.
+func (e *Engine) writeFailed(batch []*pending, why error) {
+	c := &e.commit
+	c.broken = true
+	batch = append(batch, c.queue...)
+	c.queue = nil
+	e.forget(e.visible.Load())
+	err := e.resume()
+	c.broken = false
+	if err != nil {
+		err = fmt.Errorf("%w; then resuming on a new segment: %w", why, err)
+		e.poison(err)
+		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
+		return
+	}
+	e.conclude(batch, spaceError(why))
+}
+
+// forget removes from the memtables what was sequenced after good, and takes the
+// sequences back.
+func (e *Engine) forget(good uint64) {
+	c := &e.commit
+	for _, l := range e.state.Load().layers {
+		if l.mem != nil && l.mem.Len() > 0 && l.mem.LastSeq() > good {
+			l.mem.Truncate(int(max(good+1, l.mem.FirstSeq()) - l.mem.FirstSeq()))
+		}
+	}
+	for _, s := range c.unsynced {
+		s.Abandon()
+	}
+	c.nextSeq = good + 1
+}
+
+// resume moves writing to a new segment, linked to the end of the last good
+// commit, and makes that durable. commit.mu is let go of meanwhile; the caller
+// leads and c.broken is set, so nothing is written or appended.
+func (e *Engine) resume() error {
+	c := &e.commit
+	for c.spare == nil {
+		if err := e.prepareSpare(0, 0); err != nil {
+			return err
+		}
+	}
+	e.rotate(c.goodEnd, c.goodSum)
+	segments := slices.Clone(c.unsynced)
+	c.mu.Unlock()
+	err := writeOut(segments)
+	if err == nil {
+		err = syncAll(segments)
+	}
+	c.mu.Lock()
+	if err == nil {
+		e.noteSynced()
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package epoch
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// scanShare bounds the cost of Retire: it scans the slots only once per
+// 1/scanShare of their number, so that ten thousand open snapshots do not make
+// each Retire a walk over all of them.
+const scanShare = 64
+
+// queueKeep is the greatest capacity an empty queue keeps.
+const queueKeep = 1024
+
+// Domain is a set of readers and the objects that wait for them to leave.
+// All methods may be called from any goroutine.
+type Domain struct {
+	global   atomic.Uint64 // the epoch; starts at 1, advances with each Retire
+	_        [slotBytes - 8]byte
+	registry registry
+	pending  atomic.Int64 // functions retired and not yet finished
+	mu       struct {
+		sync.Mutex
+		queue     []retired // by epoch, oldest first
+		head      int       // queue[:head] has been taken
+		sinceScan int64     // functions retired since the slots were last scanned
+	}
+}
+
+// retired is a function that waits for the readers of its epoch and before.
+type retired struct {
+	epoch uint64
+	free  func()
+}
+
+// New returns a domain without participants.
+func New() *Domain {
+	d := &Domain{}
+	d.global.Store(1)
+	return d
+}
+
+// Register returns a slot for a new participant, outside and without a
+// snapshot. It takes a mutex; keep the slot and reuse it.
+func (d *Domain) Register() *Slot { return d.registry.register(d) }
+
+// Retire runs free, exactly once, when every participant that is inside at this
+// moment has left: now, on this goroutine, if there is none, otherwise in a
+// later Retire or Collect, on theirs. What free releases must already be
+// unreachable for participants that enter from now on. free runs outside the
+// domain's locks; it must not panic and must not expect the caller's locks, and
+// the caller should hold none that a free function could take.
+func (d *Domain) Retire(free func()) {
+	d.pending.Add(1)
+	d.mu.Lock()
+	d.mu.queue = append(d.mu.queue, retired{epoch: d.global.Add(1) - 1, free: free})
+	d.mu.sinceScan++
+	var batch []retired
+	if d.mu.sinceScan*scanShare >= d.registry.count.Load() {
+		batch = d.takeReady()
+	}
+	d.mu.Unlock()
+	d.run(batch)
+}
+
+// Collect runs every retired function whose readers have left. It never waits.
+func (d *Domain) Collect() {
+	if d.pending.Load() == 0 {
+		return
+	}
+	d.mu.Lock()
+	batch := d.takeReady()
+	d.mu.Unlock()
+	d.run(batch)
+}
+
+// Pending returns how many retired functions have not finished running.
+func (d *Domain) Pending() int { return int(d.pending.Load()) }
+
+// Participants returns how many slots are registered.
+func (d *Domain) Participants() int { return int(d.registry.count.Load()) }
+
+// takeReady removes and returns the functions that may run. d.mu is held, so
+// that everything in the queue was retired before the scan.
+func (d *Domain) takeReady() []retired {
+	d.mu.sinceScan = 0
+	oldest := d.oldestInside()
+	waiting := d.mu.queue[d.mu.head:]
+	n := 0
+	for n < len(waiting) && waiting[n].epoch < oldest {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	batch := slices.Clone(waiting[:n])
+	clear(waiting[:n])
+	d.mu.head += n
+	d.trimQueue()
+	return batch
+}
+
+// trimQueue gives back the taken part of the queue once it is half of it, so
+// that its cost per function is constant. d.mu is held.
+func (d *Domain) trimQueue() {
+	switch {
+	case d.mu.head == len(d.mu.queue) && cap(d.mu.queue) > queueKeep:
+		d.mu.queue, d.mu.head = nil, 0
+	case d.mu.head*2 >= len(d.mu.queue):
+		d.mu.queue, d.mu.head = slices.Delete(d.mu.queue, 0, d.mu.head), 0
+	}
+}
+
+// oldestInside returns the least epoch of a participant inside, the greatest
+// number if there is none.
+func (d *Domain) oldestInside() uint64 {
+	oldest := ^uint64(0)
+	for s := range d.registry.all() {
+		if e := s.local.Load(); e != 0 {
+			oldest = min(oldest, e)
+		}
+	}
+	return oldest
+}
+
+func (d *Domain) run(batch []retired) {
+	for i := range batch {
+		batch[i].free()
+		d.pending.Add(-1)
+	}
+}
+
+// Snapshots appends to dst the sequence of every snapshot that is open, in no
+// order, and returns it. Pending registrations are waited out. A snapshot that
+// is not among them, and still open or begun later by BeginSnapshot, sees at
+// least what a load of the visible sequence before this call returned.
+func (d *Domain) Snapshots(dst []uint64) []uint64 {
+	for s := range d.registry.all() {
+		if seq, ok := s.published(); ok {
+			dst = append(dst, seq)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,75 @@
+package frame
+
+import (
+	"encoding/binary"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// Entry is one entry of a commit: a put, a delete, or a range delete whose Value
+// is the range's end. Key and Value alias the payload they were decoded from.
+type Entry struct {
+	Kind       base.Kind
+	Key, Value []byte
+}
+
+// MaxEntryHeaderBytes bounds what AppendEntry adds to a key and a value.
+const MaxEntryHeaderBytes = 1 + 2*binary.MaxVarintLen32
+
+// AppendEntry appends the encoding of an entry:
+//
+//	entry := kind(1) keyLength(uvarint) [valueLength(uvarint)] key [value]
+//
+// The parts in brackets are absent in a delete.
+func AppendEntry(dst []byte, kind base.Kind, key, value []byte) []byte {
+	dst = append(dst, byte(kind))
+	dst = binary.AppendUvarint(dst, uint64(len(key)))
+	if kind != base.KindDelete {
+		dst = binary.AppendUvarint(dst, uint64(len(value)))
+	}
+	dst = append(dst, key...)
+	if kind != base.KindDelete {
+		dst = append(dst, value...)
+	}
+	return dst
+}
+
+// DecodeEntry decodes the entry at the start of b and returns its length n, or
+// n == 0 if b does not begin with a well-formed entry.
+func DecodeEntry(b []byte) (e Entry, n int) {
+	if len(b) < 2 || !base.Kind(b[0]).Known() {
+		return Entry{}, 0
+	}
+	e.Kind = base.Kind(b[0])
+	klen, at, ok := length(b, 1, base.MaxKeyBytes)
+	if !ok || klen == 0 {
+		return Entry{}, 0
+	}
+	vlen := 0
+	if e.Kind != base.KindDelete {
+		if vlen, at, ok = length(b, at, base.MaxValueBytes); !ok {
+			return Entry{}, 0
+		}
+	}
+	if len(b)-at < klen+vlen {
+		return Entry{}, 0
+	}
+	n = at + klen + vlen
+	e.Key = b[at : at+klen : at+klen]
+	if e.Kind != base.KindDelete {
+		e.Value = b[at+klen : n : n]
+	}
+	return e, n
+}
+
+// length decodes a uvarint of at most limit at b[at:] and returns the offset behind it.
+func length(b []byte, at, limit int) (v, next int, ok bool) {
+	if at < len(b) && b[at] < 0x80 {
+		return int(b[at]), at + 1, true
+	}
+	u, n := binary.Uvarint(b[min(at, len(b)):])
+	if n <= 0 || u > uint64(limit) {
+		return 0, 0, false
+	}
+	return int(u), at + n, true
+}

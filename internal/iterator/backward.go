@@ -1,0 +1,138 @@
+package iterator
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// behind is what Visible knows of its row while it goes backward. The sources
+// have then passed all versions of the row's key: only after the newest one, met
+// last, is it known which counts. Going back onto that version is left until its
+// value is wanted, and then only the one source that holds it moves.
+type behind struct {
+	reverse bool
+	own     []byte // the row's key
+	source  int    // which source has the row's version, -1: no version is visible
+	steps   int    // how many steps forward of where that source stands
+	onto    bool   // the source has taken these steps
+}
+
+func (b *behind) reset() { b.reverse, b.onto = false, false }
+
+// backward goes on to the last row at or before the entry that the sources stand
+// on, the oldest of its key, if ok.
+func (v *Visible) backward(ok bool) bool {
+	v.reverse = true
+	for ok {
+		v.own = append(v.own[:0], v.it.Key()...)
+		if v.low != nil && bytes.Compare(v.own, v.low) < 0 {
+			return v.off()
+		}
+		var kind base.Kind
+		if kind, ok = v.versions(); !ok && v.it.Err() != nil {
+			break // a newer version may be where it failed
+		}
+		if v.source >= 0 && kind == base.KindPut && !v.covered(v.own, v.seq) {
+			v.key, v.valid = v.own, true
+			return true
+		}
+	}
+	return v.end()
+}
+
+// versions passes the versions of the key own, the oldest first, and notes the
+// newest visible one. ok tells whether there is an entry before them.
+func (v *Visible) versions() (kind base.Kind, ok bool) {
+	v.source = -1
+	for ok = true; ok; ok = v.it.Prev() {
+		if v.source >= 0 && !bytes.Equal(v.it.Key(), v.own) {
+			break
+		}
+		at := v.current()
+		if seq := v.it.Seq(); v.vis.Sees(seq) {
+			v.source, v.steps, v.seq, kind = at, 0, seq, v.it.Kind()
+		} else if v.source < 0 && !bytes.Equal(v.it.Key(), v.own) {
+			break
+		}
+		if at == v.source {
+			v.steps++
+		}
+	}
+	return kind, ok
+}
+
+// current returns the source of the entry that the sources stand on.
+func (v *Visible) current() int {
+	if len(v.its) == 1 {
+		return 0
+	}
+	return v.merged.current()
+}
+
+// valueBehind reads the value of the row that the sources have passed.
+func (v *Visible) valueBehind() ([]byte, error) {
+	it := v.its[v.source]
+	if !v.onto {
+		v.onto = true
+		if !forwardBy(it, v.steps) {
+			v.err = it.Err()
+			v.off()
+			return nil, v.err
+		}
+	}
+	return it.Value()
+}
+
+// forwardBy takes n > 0 steps; from nowhere, the front, the first one is First.
+func forwardBy(it base.Iterator, n int) bool {
+	if !it.Valid() {
+		if !it.First() {
+			return false
+		}
+		n--
+	}
+	for ; n > 0; n-- {
+		if !it.Next() {
+			return false
+		}
+	}
+	return true
+}
+
+// restore undoes the steps of valueBehind. It returns false after an error.
+func (v *Visible) restore() bool {
+	if !v.onto {
+		return true
+	}
+	v.onto = false
+	it := v.its[v.source]
+	for range v.steps {
+		it.Prev()
+	}
+	if v.err = it.Err(); v.err != nil {
+		return v.off()
+	}
+	if len(v.its) > 1 {
+		v.merged.reload(v.source)
+	}
+	return true
+}
+
+// turnForward goes from the row behind the sources to the next one.
+func (v *Visible) turnForward() bool {
+	if !v.restore() {
+		return false
+	}
+	v.reverse = false
+	ok := false
+	if v.it.Valid() {
+		ok = v.it.Next()
+	} else {
+		ok = v.it.First()
+	}
+	for ok && bytes.Equal(v.it.Key(), v.own) {
+		ok = v.it.Next()
+	}
+	return v.forward(ok)
+}

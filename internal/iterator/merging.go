@@ -1,0 +1,304 @@
+package iterator
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// Merging walks the entries of all its sources in one order. It implements
+// base.Iterator. Entries with the same key and sequence, which a store never
+// has, come in the order of the sources. An error of any source ends it.
+//
+// The zero value is an empty one, ready for Init.
+type Merging struct {
+	src []base.Iterator
+	one base.Iterator // the only source: every call goes straight to it
+
+	heads    []head
+	backward bool
+	valid    bool
+	err      error
+	tournament
+}
+
+// head is where a source stands.
+type head struct {
+	// prefix orders like the first eight bytes of key in the current direction;
+	// all ones if the source has run off. Different prefixes decide alone.
+	prefix uint64
+	key    []byte
+	live   bool
+}
+
+// move is a way to position a source.
+type move uint8
+
+const (
+	toFirst move = iota
+	toLast
+	toGE
+	toLT
+)
+
+// NewMerging returns an unpositioned iterator over the sources, which it owns.
+func NewMerging(sources ...base.Iterator) *Merging {
+	m := &Merging{}
+	m.Init(sources)
+	return m
+}
+
+// Init makes m an unpositioned iterator over the sources, which it owns; the
+// slice is copied. What m had before is forgotten, not closed.
+func (m *Merging) Init(sources []base.Iterator) {
+	clear(m.src)
+	clear(m.heads)
+	m.src = append(m.src[:0], sources...)
+	m.one, m.valid, m.err = nil, false, nil
+	if len(sources) == 1 {
+		m.one = sources[0]
+		return
+	}
+	m.heads = append(m.heads[:0], make([]head, len(sources))...)
+	m.tournament.init(len(sources))
+}
+
+// First implements base.Iterator.
+func (m *Merging) First() bool {
+	if m.one != nil {
+		return m.one.First()
+	}
+	return m.position(toFirst, nil)
+}
+
+// Last implements base.Iterator.
+func (m *Merging) Last() bool {
+	if m.one != nil {
+		return m.one.Last()
+	}
+	return m.position(toLast, nil)
+}
+
+// SeekGE implements base.Iterator.
+func (m *Merging) SeekGE(key []byte) bool {
+	if m.one != nil {
+		return m.one.SeekGE(key)
+	}
+	return m.position(toGE, key)
+}
+
+// SeekLT implements base.Iterator.
+func (m *Merging) SeekLT(key []byte) bool {
+	if m.one != nil {
+		return m.one.SeekLT(key)
+	}
+	return m.position(toLT, key)
+}
+
+func (m *Merging) position(how move, key []byte) bool {
+	m.err, m.backward = nil, how == toLast || how == toLT
+	for i, it := range m.src {
+		var ok bool
+		switch how {
+		case toFirst:
+			ok = it.First()
+		case toLast:
+			ok = it.Last()
+		case toGE:
+			ok = it.SeekGE(key)
+		case toLT:
+			ok = it.SeekLT(key)
+		}
+		if !m.load(int32(i), ok) {
+			return false
+		}
+	}
+	m.play(m)
+	return m.settle()
+}
+
+// Next implements base.Iterator.
+func (m *Merging) Next() bool {
+	switch {
+	case m.one != nil:
+		return m.one.Next()
+	case !m.valid:
+		return false
+	case m.backward:
+		return m.turn()
+	}
+	return m.advance(m.src[m.win].Next())
+}
+
+// Prev implements base.Iterator.
+func (m *Merging) Prev() bool {
+	switch {
+	case m.one != nil:
+		return m.one.Prev()
+	case !m.valid:
+		return false
+	case !m.backward:
+		return m.turn()
+	}
+	return m.advance(m.src[m.win].Prev())
+}
+
+// advance takes up that the current source has moved on, ok telling whether it
+// stands on an entry.
+func (m *Merging) advance(ok bool) bool {
+	if !m.load(m.win, ok) {
+		return false
+	}
+	if ok && m.runner >= 0 && m.less(m.win, m.runner) {
+		return true
+	}
+	m.replay(m)
+	return m.settle()
+}
+
+// turn reverses the direction and steps. Every other source stands just beyond
+// the current entry, or has run off there: one step brings it to the other side.
+func (m *Merging) turn() bool {
+	m.backward = !m.backward
+	for i, it := range m.src {
+		var ok bool
+		switch live := m.heads[i].live; {
+		case live && m.backward:
+			ok = it.Prev()
+		case live:
+			ok = it.Next()
+		case m.backward:
+			ok = it.Last()
+		default:
+			ok = it.First()
+		}
+		if !m.load(int32(i), ok) {
+			return false
+		}
+	}
+	m.play(m)
+	return m.settle()
+}
+
+// load notes where source i stands. It returns false after an error.
+func (m *Merging) load(i int32, ok bool) bool {
+	h := &m.heads[i]
+	if !ok {
+		*h = head{prefix: math.MaxUint64}
+		if err := m.src[i].Err(); err != nil {
+			m.err, m.valid = err, false
+			return false
+		}
+		return true
+	}
+	h.key, h.live = m.src[i].Key(), true
+	h.prefix = prefix(h.key)
+	if m.backward {
+		h.prefix = ^h.prefix
+	}
+	return true
+}
+
+func (m *Merging) settle() bool {
+	m.valid = len(m.heads) > 0 && m.heads[m.win].live
+	return m.valid
+}
+
+// prefix returns the first eight bytes of key as a number that orders like them.
+func prefix(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var p uint64
+	for i, c := range key {
+		p |= uint64(c) << (56 - 8*i)
+	}
+	return p
+}
+
+// less reports whether source a comes before source b in the current direction.
+func (m *Merging) less(a, b int32) bool {
+	pa, pb := m.heads[a].prefix, m.heads[b].prefix
+	if pa != pb {
+		return pa < pb
+	}
+	return m.lessTied(a, b)
+}
+
+func (m *Merging) lessTied(a, b int32) bool {
+	ha, hb := &m.heads[a], &m.heads[b]
+	if !ha.live || !hb.live {
+		return ha.live
+	}
+	c := bytes.Compare(ha.key, hb.key)
+	if c == 0 {
+		c = cmp.Compare(m.src[b].Seq(), m.src[a].Seq())
+	}
+	if c == 0 {
+		c = cmp.Compare(a, b)
+	}
+	return (c < 0) != m.backward
+}
+
+// Valid implements base.Iterator.
+func (m *Merging) Valid() bool {
+	if m.one != nil {
+		return m.one.Valid()
+	}
+	return m.valid
+}
+
+// Key implements base.Iterator.
+func (m *Merging) Key() []byte {
+	if m.one != nil {
+		return m.one.Key()
+	}
+	return m.heads[m.win].key
+}
+
+// Seq implements base.Iterator.
+func (m *Merging) Seq() uint64 { return m.src[m.current()].Seq() }
+
+// Kind implements base.Iterator.
+func (m *Merging) Kind() base.Kind { return m.src[m.current()].Kind() }
+
+// Value implements base.Iterator.
+func (m *Merging) Value() ([]byte, error) { return m.src[m.current()].Value() }
+
+// current returns the source of the current entry.
+func (m *Merging) current() int {
+	if m.one != nil {
+		return 0
+	}
+	return int(m.win)
+}
+
+// reload takes up that source i was moved and came back to where it stood.
+func (m *Merging) reload(i int) {
+	if m.one == nil && m.heads[i].live {
+		m.heads[i].key = m.src[i].Key()
+	}
+}
+
+// Err implements base.Iterator.
+func (m *Merging) Err() error {
+	if m.one != nil {
+		return m.one.Err()
+	}
+	return m.err
+}
+
+// Close closes the sources and returns their first error. m is empty afterwards.
+func (m *Merging) Close() error {
+	var first error
+	for _, it := range m.src {
+		if err := it.Close(); first == nil {
+			first = err
+		}
+	}
+	m.Init(nil)
+	return first
+}

@@ -1,0 +1,239 @@
+package iterator
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// Source is one run of a reader's view.
+type Source struct {
+	// It walks the run's points. Of several iterators over one run (the chunks of
+	// a memtable) only one needs the Cover.
+	It base.Iterator
+	// Cover returns the greatest sequence vis sees of the run's range tombstones
+	// over key, 0 if there is none; nil if the run has no range tombstones. It
+	// hides older versions in every source.
+	Cover func(key []byte, vis base.Visibility) uint64
+}
+
+// Visible walks the rows a reader sees: of each key in bounds the newest visible
+// version, unless that is a delete or an even newer visible range tombstone
+// covers it.
+//
+// Every positioning method reports whether it stands on a row afterwards; false
+// means the end or an error, and Err tells which. Once off either end it stays
+// off until First, Last or a seek. The zero value has no rows; Init makes it
+// useful.
+type Visible struct {
+	it     base.Iterator // the only source, or merged
+	step   stepper       // over it
+	merged Merging
+	its    []base.Iterator
+	covers []func(key []byte, vis base.Visibility) uint64
+
+	vis       base.Visibility
+	low, high []byte
+
+	valid bool
+	key   []byte
+	seq   uint64
+	err   error
+	behind
+}
+
+// New returns an unpositioned iterator; see Init.
+func New(sources []Source, vis base.Visibility, low, high []byte) *Visible {
+	v := &Visible{}
+	v.Init(sources, vis, low, high)
+	return v
+}
+
+// Init makes v an unpositioned iterator over the rows with keys in [low, high)
+// that vis sees; nil bounds are no bounds. It owns the iterators of the sources
+// from now on and keeps the bounds, but not the slice. What v had before is
+// forgotten, not closed. A v that is used again does not allocate.
+func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) {
+	clear(v.its)
+	clear(v.covers)
+	v.its, v.covers = v.its[:0], v.covers[:0]
+	for _, s := range sources {
+		v.its = append(v.its, s.It)
+		if s.Cover != nil {
+			v.covers = append(v.covers, s.Cover)
+		}
+	}
+	if len(v.its) == 1 {
+		v.merged.Init(nil)
+		v.it = v.its[0]
+	} else {
+		v.merged.Init(v.its)
+		v.it = &v.merged
+	}
+	v.step.init(v.it)
+	v.vis, v.low, v.high = vis, low, high
+	v.valid, v.key, v.err = false, nil, nil
+	v.behind.reset()
+}
+
+// Reset is Init without sources: it lets go of everything but the buffers.
+func (v *Visible) Reset() { v.Init(nil, base.Visibility{}, nil, nil) }
+
+// First moves to the first row.
+func (v *Visible) First() bool {
+	if v.low != nil {
+		return v.SeekGE(v.low)
+	}
+	v.begin()
+	return v.forward(v.it.First())
+}
+
+// Last moves to the last row.
+func (v *Visible) Last() bool {
+	if v.high != nil {
+		return v.SeekLT(v.high)
+	}
+	v.begin()
+	return v.backward(v.it.Last())
+}
+
+// SeekGE moves to the first row with a key >= key. The key may be v.Key().
+func (v *Visible) SeekGE(key []byte) bool {
+	v.begin()
+	if v.low != nil && bytes.Compare(key, v.low) < 0 {
+		key = v.low
+	}
+	if v.high != nil && bytes.Compare(key, v.high) >= 0 {
+		return v.off()
+	}
+	v.own = append(v.own[:0], key...) // key may live in what moves now
+	return v.forward(v.it.SeekGE(v.own))
+}
+
+// SeekLT moves to the last row with a key < key. The key may be v.Key().
+func (v *Visible) SeekLT(key []byte) bool {
+	v.begin()
+	if v.high != nil && bytes.Compare(key, v.high) > 0 {
+		key = v.high
+	}
+	if v.low != nil && bytes.Compare(key, v.low) <= 0 {
+		return v.off()
+	}
+	v.own = append(v.own[:0], key...)
+	return v.backward(v.it.SeekLT(v.own))
+}
+
+// begin forgets the position; the sources are about to be positioned anew.
+func (v *Visible) begin() {
+	v.err = nil
+	v.behind.reset()
+}
+
+// off ends the walk outside the bounds.
+func (v *Visible) off() bool {
+	v.valid, v.key = false, nil
+	return false
+}
+
+// end ends the walk where the sources ended, or failed.
+func (v *Visible) end() bool {
+	v.err = v.it.Err()
+	return v.off()
+}
+
+// Next moves to the next row.
+func (v *Visible) Next() bool {
+	switch {
+	case !v.valid:
+		return false
+	case v.reverse:
+		return v.turnForward()
+	case v.step.own != nil:
+		return v.forward(v.step.own.NextKey())
+	}
+	return v.forward(v.step.nextKey(v.it))
+}
+
+// Prev moves to the previous row.
+func (v *Visible) Prev() bool {
+	switch {
+	case !v.valid:
+		return false
+	case v.reverse:
+		return v.restore() && v.backward(v.it.Valid())
+	}
+	return v.backward(v.step.prevKey(v.it))
+}
+
+// forward goes on to the first row at or after the entry that the sources stand
+// on, the newest of its key, if ok. The newest version that is visible decides
+// about its key.
+func (v *Visible) forward(ok bool) bool {
+	it := v.it
+	for ok {
+		key := it.Key()
+		if v.high != nil && bytes.Compare(key, v.high) >= 0 {
+			return v.off()
+		}
+		seq := it.Seq()
+		if !v.vis.Sees(seq) {
+			ok = it.Next()
+			continue
+		}
+		if it.Kind() == base.KindPut && !v.covered(key, seq) {
+			v.key, v.seq, v.valid = key, seq, true
+			return true
+		}
+		ok = v.step.nextKey(it)
+	}
+	return v.end()
+}
+
+// covered reports whether a visible range tombstone newer than seq covers key.
+func (v *Visible) covered(key []byte, seq uint64) bool {
+	for _, cover := range v.covers {
+		if cover(key, v.vis) > seq {
+			return true
+		}
+	}
+	return false
+}
+
+// Valid reports whether v stands on a row.
+func (v *Visible) Valid() bool { return v.valid }
+
+// Key returns the row's key, valid until the next positioning call; nil if v
+// does not stand on a row.
+func (v *Visible) Key() []byte { return v.key }
+
+// Seq returns the sequence of the row's version.
+func (v *Visible) Seq() uint64 { return v.seq }
+
+// Value returns the row's value, valid until the next positioning call. Nothing
+// of it is read before the call. If it fails the row stays current, unless
+// moving onto its version failed: then Err is set too.
+func (v *Visible) Value() ([]byte, error) {
+	switch {
+	case !v.valid:
+		return nil, v.err
+	case v.reverse:
+		return v.valueBehind()
+	}
+	return v.it.Value()
+}
+
+// Err returns why the walk ended early, nil if it did not.
+func (v *Visible) Err() error { return v.err }
+
+// Close closes the iterators of the sources and returns their first error. v has
+// no rows afterwards; closing it again does nothing.
+func (v *Visible) Close() error {
+	var first error
+	for _, it := range v.its {
+		if err := it.Close(); first == nil {
+			first = err
+		}
+	}
+	v.Reset()
+	return first
+}

@@ -1,0 +1,141 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// State is everything a manifest says. It is immutable: Apply makes a new one.
+type State struct {
+	Store    base.ID
+	Manifest uint64 // number of the manifest file
+	Version  *Version
+
+	Segments        []Segment // live log segments in order of number; none after a clean close
+	LogStart        uint64    // see Edit
+	NextFileNum     uint64
+	LastSeq         uint64
+	IngestedThrough uint64
+	Dropped         Dropped // zero: nothing to report since the last clean close
+
+	// Filled by Recover only.
+	Clean bool // the manifest is sealed: the store was closed, or made, as a whole
+	Tail  Tail // what Recover dropped of the manifest itself
+
+	unknown bool
+}
+
+// Tail reports bytes at the end of a manifest that are no whole edits.
+type Tail struct {
+	Bytes int64 // up to the last byte that is not zero
+	From  int64 // offset in the manifest
+}
+
+// NewState returns the state before the first edit of a store.
+func NewState(store base.ID) *State {
+	return &State{Store: store, Version: new(Version), NextFileNum: 1}
+}
+
+// Apply returns the state after an edit. An edit that breaks an invariant is a
+// *base.CorruptionError without a file; the receiver is unchanged in any case.
+func (s *State) Apply(e *Edit) (*State, error) {
+	version, err := s.Version.Apply(e)
+	if err != nil {
+		return nil, err
+	}
+	next := *s
+	next.Version, next.Clean, next.Tail = version, false, Tail{}
+	next.Segments = slices.Clone(s.Segments)
+	return &next, next.advance(e)
+}
+
+// advance applies all of an edit but its tables, in place.
+func (s *State) advance(e *Edit) error {
+	for _, seg := range e.Segments {
+		if n := len(s.Segments); seg.Num > maxSegmentNum || seg.Num < s.LogStart || n > 0 && seg.Num <= s.Segments[n-1].Num {
+			return badEdit("log segment %d is not behind the others", seg.Num)
+		}
+		s.Segments = append(s.Segments, seg)
+		s.NextFileNum = max(s.NextFileNum, seg.Num+1)
+	}
+	for _, a := range e.Added {
+		s.NextFileNum = max(s.NextFileNum, a.Table.Num+1)
+		s.LastSeq = max(s.LastSeq, a.Table.MaxSeq)
+	}
+	s.LogStart = max(s.LogStart, e.LogStart)
+	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)
+	s.LastSeq = max(s.LastSeq, e.LastSeq)
+	s.IngestedThrough = max(s.IngestedThrough, e.IngestedThrough)
+	if e.Dropped != nil {
+		s.Dropped = *e.Dropped
+	}
+	for len(s.Segments) > 0 && s.Segments[0].Num < s.LogStart {
+		s.Segments = s.Segments[1:]
+	}
+	s.unknown = s.unknown || e.unknown
+	return nil
+}
+
+// Snapshot returns the edit that makes this state out of an empty one.
+func (s *State) Snapshot() *Edit {
+	e := &Edit{
+		Segments: s.Segments, LogStart: s.LogStart, NextFileNum: s.NextFileNum,
+		LastSeq: s.LastSeq, IngestedThrough: s.IngestedThrough,
+	}
+	if s.Dropped != (Dropped{}) {
+		e.Dropped = &s.Dropped
+	}
+	for _, r := range s.Version.L0 {
+		for _, t := range r.Tables {
+			e.Added = append(e.Added, Added{Run: r.ID, Table: t})
+		}
+	}
+	for level, tables := range s.Version.Levels {
+		for _, t := range tables {
+			e.Added = append(e.Added, Added{Level: level, Table: t})
+		}
+	}
+	return e
+}
+
+// fold joins the edits of a whole manifest in linear time: only the tables that
+// are left at the end are ever sorted into a version.
+type fold struct {
+	state  State
+	tables map[uint64]Added
+}
+
+func newFold(store base.ID) *fold {
+	return &fold{state: *NewState(store), tables: make(map[uint64]Added)}
+}
+
+func (f *fold) apply(e *Edit) error {
+	for _, r := range e.Removed {
+		if a, ok := f.tables[r.Num]; !ok || a.Level != r.Level {
+			return badEdit("table %d is removed from level %d but is not there", r.Num, r.Level)
+		}
+		delete(f.tables, r.Num)
+	}
+	for _, a := range e.Added {
+		if err := a.check(); err != nil {
+			return err
+		}
+		if _, twice := f.tables[a.Table.Num]; twice {
+			return badEdit("table %d is added a second time", a.Table.Num)
+		}
+		f.tables[a.Table.Num] = a
+	}
+	return f.state.advance(e)
+}
+
+// finish returns the state after the edits folded so far.
+func (f *fold) finish() (*State, error) {
+	all := &Edit{Added: make([]Added, 0, len(f.tables))}
+	for _, a := range f.tables {
+		all.Added = append(all.Added, a)
+	}
+	var err error
+	f.state.Version, err = new(Version).Apply(all)
+	return &f.state, err
+}

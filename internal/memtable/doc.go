@@ -1,0 +1,32 @@
+// Package memtable indexes the entries of one log segment, or of one open
+// transaction, by key.
+//
+// # What it provides
+//
+// A Table does not own its entries: they stand in a buffer (the segment's arena,
+// or the transaction's) as frame.AppendEntry encoded them. The table adds, per
+// entry, three 32-bit columns: where the entry stands, the previous version of
+// its key, and a hash; and hash slots that lead from a key to its newest version.
+// The i-th entry has the sequence base+i, so sequences are not stored.
+//
+// Puts and gets never touch an ordered structure. Order is made when somebody
+// asks (order.go): what is new since the last time is sorted as one chunk, and
+// chunks merge geometrically.
+//
+// # Concurrency
+//
+// One writer at a time calls Insert; any number of goroutines read meanwhile. A
+// record's columns are written before the slot or the count that publishes them
+// is stored atomically. A transaction's table (NewGrowing) is for one goroutine.
+//
+// # Invariants
+//
+//	M1 a slot's record is the newest version of its key inserted so far
+//	M2 prev leads from each version to the next older one of the same key
+//	M3 records at or behind the limit (Truncate) are never returned
+//
+// # Lifetimes
+//
+// Keys and values returned alias the buffer. The owner keeps the buffer alive
+// while anybody reads.
+package memtable

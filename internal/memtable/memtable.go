@@ -1,0 +1,311 @@
+package memtable
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// Table is the index over a buffer of entries. See the package comment.
+type Table struct {
+	buf  []byte // what offsets refer to
+	base uint64 // sequence of record 0
+
+	// Columns, by record number.
+	at   []uint32 // offset of the entry in buf
+	prev []uint32 // 1 + record number of the key's previous version; 0: none
+	tag  []uint32 // upper half of the key's hash
+
+	slots []atomic.Uint64 // tag<<32 | 1+record number; 0: free
+	shift uint            // slot of tag t: t*golden >> shift
+	used  int             // slots in use
+
+	count atomic.Uint32 // records published
+	limit atomic.Uint32 // records at or behind it do not exist (M3)
+
+	ranges rangeDeletes
+	order  order
+
+	mem  []byte // off-heap memory of a fixed table's columns and slots
+	grow bool
+}
+
+const golden = 0x9E3779B1
+
+// RecordBytes is what one record costs a fixed table besides the entry itself:
+// three columns, and a slot at the load factor of at most 2/3.
+const RecordBytes = 12
+
+// Layout returns the off-heap bytes that a fixed table for n records needs.
+func Layout(n int) int { return n*RecordBytes + slotCount(n)*8 }
+
+func slotCount(n int) int { return 1 << bits.Len(uint(n+n/2)) }
+
+// New makes a table for up to n records over buf. mem is at least Layout(n)
+// bytes of off-heap memory of any content; the table uses it until it is no
+// longer read, its slots are cleared here.
+func New(buf, mem []byte, n int) *Table {
+	t := &Table{buf: buf, mem: mem}
+	slotBytes := slotCount(n) * 8
+	clear(mem[:slotBytes])
+	t.setSlots(arena.Words(mem[:slotBytes]))
+	columns := arena.Halfwords(mem[slotBytes : slotBytes+n*RecordBytes])
+	t.at, t.prev, t.tag = columns[:n:n], columns[n:2*n:2*n], columns[2*n:3*n]
+	t.limit.Store(math.MaxUint32)
+	return t
+}
+
+// NewGrowing makes an empty table on the Go heap for one goroutine, whose
+// sequences begin at first. It grows as needed; SetBuffer tells where the
+// entries are whenever they have moved.
+func NewGrowing(first uint64) *Table {
+	t := &Table{base: first, grow: true}
+	t.limit.Store(math.MaxUint32)
+	t.setSlots(make([]atomic.Uint64, 64))
+	return t
+}
+
+func (t *Table) setSlots(slots []atomic.Uint64) {
+	t.slots = slots
+	t.shift = uint(32 - bits.Len(uint(len(slots)-1)))
+}
+
+// SetBuffer replaces the buffer of a growing table by one with the same content.
+func (t *Table) SetBuffer(buf []byte) { t.buf = buf }
+
+// SetBase sets the sequence of the first record. The table must be empty.
+func (t *Table) SetBase(first uint64) { t.base = first }
+
+// Memory returns the off-heap memory given to New, for its owner to recycle.
+func (t *Table) Memory() []byte { return t.mem }
+
+// Buffer returns the buffer the entries stand in.
+func (t *Table) Buffer() []byte { return t.buf }
+
+// Len returns the number of records, truncated ones left out.
+func (t *Table) Len() int { return int(min(t.count.Load(), t.limit.Load())) }
+
+// Room reports whether n more records fit.
+func (t *Table) Room(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
+
+// FirstSeq and LastSeq bound the sequences in the table. LastSeq is FirstSeq-1
+// while the table is empty.
+func (t *Table) FirstSeq() uint64 { return t.base }
+func (t *Table) LastSeq() uint64  { return t.base + uint64(t.Len()) - 1 }
+
+// Truncate makes the records from n on never to have existed: their commits failed.
+func (t *Table) Truncate(n int) { t.limit.Store(uint32(n)) }
+
+// Insert adds the entry that stands at offset off of the buffer. hash is the
+// key's base.Hash. Its sequence is base + number of records before it.
+func (t *Table) Insert(off int, e frame.Entry, hash uint64) {
+	if t.grow {
+		t.makeRoom()
+	}
+	n := t.count.Load()
+	tag := uint32(hash >> 32)
+	t.at[n], t.prev[n], t.tag[n] = uint32(off), 0, tag
+	if e.Kind == base.KindRangeDelete {
+		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
+	} else {
+		t.link(n, tag, e.Key)
+	}
+	t.count.Store(n + 1)
+}
+
+// link publishes record n in the slot of its key.
+func (t *Table) link(n, tag uint32, key []byte) {
+	mask := uint32(len(t.slots) - 1)
+	for i := tag * golden >> t.shift; ; i = (i + 1) & mask {
+		s := t.slots[i].Load()
+		if s == 0 {
+			t.used++
+		} else if uint32(s>>32) != tag || !bytes.Equal(t.entry(uint32(s)-1).Key, key) {
+			continue
+		} else {
+			t.prev[n] = uint32(s)
+		}
+		t.slots[i].Store(uint64(tag)<<32 | uint64(n+1))
+		return
+	}
+}
+
+func (t *Table) makeRoom() {
+	n := int(t.count.Load())
+	if n == len(t.at) {
+		t.at, t.prev, t.tag = extend(t.at), extend(t.prev), extend(t.tag)
+	}
+	if t.used*3 < len(t.slots)*2 {
+		return
+	}
+	old := t.slots
+	t.setSlots(make([]atomic.Uint64, 2*len(old)))
+	mask := uint32(len(t.slots) - 1)
+	for k := range old {
+		s := old[k].Load()
+		if s == 0 {
+			continue
+		}
+		i := uint32(s>>32) * golden >> t.shift
+		for t.slots[i].Load() != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i].Store(s)
+	}
+}
+
+func extend(c []uint32) []uint32 {
+	d := make([]uint32, max(16, 2*len(c)))
+	copy(d, c)
+	return d
+}
+
+// Reset empties a growing table for reuse; sequences begin at first again.
+func (t *Table) Reset(first uint64) {
+	t.base, t.used, t.buf = first, 0, nil
+	if len(t.slots) > 1024 {
+		t.setSlots(make([]atomic.Uint64, 64))
+	} else {
+		clear(t.slots)
+	}
+	t.count.Store(0)
+	t.ranges.reset()
+	t.order.reset()
+}
+
+func (t *Table) entry(rec uint32) frame.Entry {
+	e, _ := frame.DecodeEntry(t.buf[t.at[rec]:])
+	return e
+}
+
+// Get returns the newest version of key that vis sees. hash is the key's
+// base.Hash. Range deletes are not considered: see Cover.
+func (t *Table) Get(key []byte, hash uint64, vis base.Visibility) (e frame.Entry, seq uint64, ok bool) {
+	tag := uint32(hash >> 32)
+	mask := uint32(len(t.slots) - 1)
+	for i := tag * golden >> t.shift; ; i = (i + 1) & mask {
+		s := t.slots[i].Load()
+		if s == 0 {
+			return e, 0, false
+		}
+		if uint32(s>>32) == tag {
+			if e = t.entry(uint32(s) - 1); bytes.Equal(e.Key, key) {
+				return t.version(e, uint32(s), vis)
+			}
+		}
+	}
+}
+
+// version walks from a key's newest version e, record next-1, to the one vis sees.
+func (t *Table) version(e frame.Entry, next uint32, vis base.Visibility) (frame.Entry, uint64, bool) {
+	limit := t.limit.Load()
+	for first := true; next != 0; first = false {
+		rec := next - 1
+		if seq := t.base + uint64(rec); rec < limit && vis.Sees(seq) {
+			if !first {
+				e = t.entry(rec)
+			}
+			return e, seq, true
+		}
+		next = t.prev[rec]
+	}
+	return frame.Entry{}, 0, false
+}
+
+// Record is one record in the order of insertion, for conflict checks.
+type Record struct {
+	Seq uint64
+	Tag uint32 // upper half of the key's base.Hash; meaningless for range deletes
+	frame.Entry
+}
+
+// Tag returns the hash tag of record i < Len without touching its entry, and
+// whether the record is a range delete, whose tag says nothing.
+func (t *Table) Tag(i int) uint32 { return t.tag[i] }
+
+// Record returns record i < Len.
+func (t *Table) Record(i int) Record {
+	return Record{Seq: t.base + uint64(i), Tag: t.tag[i], Entry: t.entry(uint32(i))}
+}
+
+// rangeDeletes holds a table's range tombstones: a fragmented list of the first
+// ones, and the few that came since.
+type rangeDeletes struct {
+	mu  sync.Mutex // guards adding and building, not reading
+	all []tombstone.Tombstone
+	now atomic.Pointer[tombstones]
+}
+
+type tombstones struct {
+	built *tombstone.List
+	n     int                   // tombstones in built
+	tail  []tombstone.Tombstone // the rest, oldest first
+}
+
+const maxUnbuilt = 16
+
+func (r *rangeDeletes) add(ts tombstone.Tombstone, _ uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, ts)
+	r.publish()
+}
+
+// publish makes the new tail readable; the list is rebuilt when the tail has
+// grown to a quarter of it, which keeps the total work of n additions O(n log n).
+func (r *rangeDeletes) publish() {
+	next := &tombstones{}
+	if old := r.now.Load(); old != nil {
+		*next = *old
+	}
+	next.tail = r.all[next.n:]
+	if len(next.tail) > max(maxUnbuilt, next.n/4) {
+		next.built, next.n, next.tail = tombstone.Build(r.all), len(r.all), nil
+	}
+	r.now.Store(next)
+}
+
+func (r *rangeDeletes) reset() {
+	r.all = nil
+	r.now.Store(nil)
+}
+
+// HasRangeDeletes reports whether the table holds any range tombstone.
+func (t *Table) HasRangeDeletes() bool { return t.ranges.now.Load() != nil }
+
+// RangeDeletes returns the table's range tombstones in order of insertion.
+func (t *Table) RangeDeletes() []tombstone.Tombstone {
+	t.ranges.mu.Lock()
+	defer t.ranges.mu.Unlock()
+	all := t.ranges.all
+	for len(all) > 0 && all[len(all)-1].Seq > t.LastSeq() {
+		all = all[:len(all)-1]
+	}
+	return all[:len(all):len(all)]
+}
+
+// Cover returns the greatest sequence that vis sees of a range tombstone covering
+// key, 0 if there is none.
+func (t *Table) Cover(key []byte, vis base.Visibility) uint64 {
+	r := t.ranges.now.Load()
+	if r == nil {
+		return 0
+	}
+	if limit := t.limit.Load(); limit != math.MaxUint32 && vis.Snapshot >= t.base+uint64(limit) {
+		vis.Snapshot = t.base + uint64(limit) - 1
+	}
+	seq := r.built.Cover(key, vis)
+	for _, ts := range r.tail {
+		if ts.Seq > seq && vis.Sees(ts.Seq) && bytes.Compare(ts.Low, key) <= 0 && bytes.Compare(key, ts.High) < 0 {
+			seq = ts.Seq
+		}
+	}
+	return seq
+}

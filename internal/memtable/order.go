@@ -1,0 +1,244 @@
+package memtable
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+)
+
+// order is the lazily made order of a table: chunks of record numbers, each
+// sorted by (key, newest first). A chunk set is immutable once published.
+type order struct {
+	mu  sync.Mutex
+	now atomic.Pointer[chunks]
+}
+
+type chunks struct {
+	sorted [][]uint32
+	n      int // records 0..n-1 are in some chunk
+}
+
+func (o *order) reset() { o.now.Store(nil) }
+
+// ordered returns chunks that hold at least the records published at the call.
+func (t *Table) ordered() *chunks {
+	n := t.Len()
+	if c := t.order.now.Load(); c != nil && c.n >= n {
+		return c
+	}
+	t.order.mu.Lock()
+	defer t.order.mu.Unlock()
+	c := t.order.now.Load()
+	if c == nil {
+		c = &chunks{}
+	}
+	if c.n >= n {
+		return c
+	}
+	sorted := append(slices.Clone(c.sorted), t.sortChunk(c.n, n))
+	// Merge while the last chunk is at least half as long as the one before: at
+	// most log n chunks live, and each record is merged at most log n times.
+	for k := len(sorted); k > 1 && 2*len(sorted[k-1]) >= len(sorted[k-2]); k = len(sorted) {
+		sorted = append(sorted[:k-2], t.mergeChunks(sorted[k-2], sorted[k-1]))
+	}
+	c = &chunks{sorted: sorted, n: n}
+	t.order.now.Store(c)
+	return c
+}
+
+// Sort makes the order of everything inserted so far, as one chunk.
+func (t *Table) Sort() {
+	t.ordered()
+	t.order.mu.Lock()
+	defer t.order.mu.Unlock()
+	c := t.order.now.Load()
+	if c == nil || len(c.sorted) < 2 {
+		return
+	}
+	sorted := slices.Clone(c.sorted)
+	for k := len(sorted); k > 1; k = len(sorted) {
+		sorted = append(sorted[:k-2], t.mergeChunks(sorted[k-2], sorted[k-1]))
+	}
+	t.order.now.Store(&chunks{sorted: sorted, n: c.n})
+}
+
+// sortKey is eight key bytes behind the chunk's common prefix, and the record.
+type sortKey struct {
+	head uint64
+	rec  uint32
+}
+
+func (t *Table) sortChunk(from, to int) []uint32 {
+	keys := make([]sortKey, 0, to-from)
+	skip := t.commonPrefix(from, to)
+	for rec := from; rec < to; rec++ {
+		if e := t.entry(uint32(rec)); e.Kind != base.KindRangeDelete {
+			keys = append(keys, sortKey{head(e.Key[skip:]), uint32(rec)})
+		}
+	}
+	slices.SortFunc(keys, func(a, b sortKey) int {
+		if c := cmp.Compare(a.head, b.head); c != 0 {
+			return c
+		}
+		return t.compare(a.rec, b.rec)
+	})
+	chunk := make([]uint32, len(keys))
+	for i, k := range keys {
+		chunk[i] = k.rec
+	}
+	return chunk
+}
+
+// commonPrefix returns how many first bytes all keys of the records share.
+func (t *Table) commonPrefix(from, to int) int {
+	var first []byte
+	n := 0
+	for rec := from; rec < to; rec++ {
+		e := t.entry(uint32(rec))
+		if e.Kind == base.KindRangeDelete {
+			continue
+		}
+		if first == nil {
+			first, n = e.Key, len(e.Key)
+		}
+		n = min(n, len(e.Key))
+		for i := range n {
+			if first[i] != e.Key[i] {
+				n = i
+				break
+			}
+		}
+	}
+	return n
+}
+
+// head returns the first eight bytes of key as a number that orders like them.
+func head(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// compare orders two records by key, then the newer first.
+func (t *Table) compare(a, b uint32) int {
+	if c := bytes.Compare(t.entry(a).Key, t.entry(b).Key); c != 0 {
+		return c
+	}
+	return cmp.Compare(b, a)
+}
+
+func (t *Table) mergeChunks(a, b []uint32) []uint32 {
+	out := make([]uint32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if t.compare(a[0], b[0]) < 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// Iterators appends one iterator per sorted chunk: together they hold every put
+// and delete published before the call, each chunk in (key, newest first) order.
+func (t *Table) Iterators(dst []base.Iterator) []base.Iterator {
+	for _, c := range t.ordered().sorted {
+		if len(c) > 0 {
+			dst = append(dst, &Iter{t: t, chunk: c, limit: t.limit.Load(), i: -1})
+		}
+	}
+	return dst
+}
+
+// Iter walks one sorted chunk. It implements base.Iterator.
+type Iter struct {
+	t     *Table
+	chunk []uint32
+	limit uint32
+	i     int
+	cur   frame.Entry
+}
+
+// settle loads the entry at position i, stepping over truncated records in
+// direction step, and reports whether there is one.
+func (it *Iter) settle(step int) bool {
+	for it.i >= 0 && it.i < len(it.chunk) {
+		if rec := it.chunk[it.i]; rec < it.limit {
+			it.cur = it.t.entry(rec)
+			return true
+		}
+		it.i += step
+	}
+	it.i = -1
+	return false
+}
+
+// First implements base.Iterator.
+func (it *Iter) First() bool { it.i = 0; return it.settle(1) }
+
+// Last implements base.Iterator.
+func (it *Iter) Last() bool { it.i = len(it.chunk) - 1; return it.settle(-1) }
+
+// SeekGE implements base.Iterator.
+func (it *Iter) SeekGE(key []byte) bool { it.i = it.lowerBound(key); return it.settle(1) }
+
+// SeekLT implements base.Iterator.
+func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(key) - 1; return it.settle(-1) }
+
+func (it *Iter) lowerBound(key []byte) int {
+	i, _ := slices.BinarySearchFunc(it.chunk, key, func(rec uint32, key []byte) int {
+		if bytes.Compare(it.t.entry(rec).Key, key) < 0 {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// Next implements base.Iterator.
+func (it *Iter) Next() bool {
+	if it.i < 0 {
+		return false
+	}
+	it.i++
+	return it.settle(1)
+}
+
+// Prev implements base.Iterator.
+func (it *Iter) Prev() bool {
+	if it.i < 0 {
+		return false
+	}
+	it.i--
+	return it.settle(-1)
+}
+
+// Valid implements base.Iterator.
+func (it *Iter) Valid() bool { return it.i >= 0 }
+
+// Key implements base.Iterator.
+func (it *Iter) Key() []byte { return it.cur.Key }
+
+// Seq implements base.Iterator.
+func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.chunk[it.i]) }
+
+// Kind implements base.Iterator.
+func (it *Iter) Kind() base.Kind { return it.cur.Kind }
+
+// Value implements base.Iterator.
+func (it *Iter) Value() ([]byte, error) { return it.cur.Value, nil }
+
+// Err implements base.Iterator; it is always nil.
+func (it *Iter) Err() error { return nil }
+
+// Close implements base.Iterator.
+func (it *Iter) Close() error { it.i = -1; return nil }

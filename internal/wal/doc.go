@@ -1,0 +1,26 @@
+// Package wal reads and writes log segments. A segment's file and its arena in
+// memory hold the same bytes at the same offsets: a commit is encoded once, into
+// the arena, and reaches the file with one WriteAt for everything that is new.
+//
+// # Format
+//
+// docs/format/log.md. A segment is a file header, then frames; the first frame is
+// a link that fixes where the segment before it ends.
+//
+// # Concurrency
+//
+// Append is called by one goroutine at a time (the holder of the commit lock),
+// WriteOut and Sync by one at a time (the leader of a commit group), concurrently
+// with Append.
+//
+// # Invariants
+//
+//	W1 bytes of the arena before Tail never change
+//	W2 Written <= Tail; Synced <= Written; each only grows
+//	W3 a frame carries a durable mark that was true before the frame was written
+//
+// # Lifetimes
+//
+// The arena belongs to the caller, who gives it to Create and may recycle it once
+// the segment's memtable is no longer read. Close keeps the arena.
+package wal

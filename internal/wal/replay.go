@@ -1,0 +1,185 @@
+package wal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Recorded is a segment as the manifest knows it.
+type Recorded struct {
+	Num  uint64
+	File base.ID
+}
+
+// Loaded is a segment read back into memory.
+type Loaded struct {
+	Recorded
+	Name string
+	Buf  []byte // the file's bytes
+
+	walk    frame.Walker
+	linked  bool     // has an intact link frame
+	link    Position // where it says the segment before ends
+	linkSum uint32   // Prev of the link: Sum of the last frame before
+	mark    uint64   // durable mark of the link
+}
+
+// Load reads a segment's file into buf, which must be as long as the file, and
+// checks that it is the file the manifest means.
+func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Loaded, error) {
+	if n, err := f.ReadAt(buf, 0); n < len(buf) {
+		return nil, fmt.Errorf("read log segment %s: %w", name, err)
+	}
+	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
+	if err != nil {
+		return nil, err
+	}
+	if h.Store != store || h.File != rec.File || h.Num != rec.Num {
+		return nil, base.Corruptf(name, 16, "log segment is not the one the manifest names (of another store, or a stale copy)")
+	}
+	s := &Loaded{Recorded: rec, Name: name, Buf: buf}
+	s.walk = frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes}
+	s.readLink()
+	return s, nil
+}
+
+// readLink looks at the first frame. Its Prev is taken on trust here and
+// compared with the segment before by Chain.
+func (s *Loaded) readLink() {
+	h, payload, ok := frame.Decode(s.Buf[base.FileHeaderBytes:], s.walk.ID, base.FileHeaderBytes)
+	if !ok || h.Kind != frame.KindLink {
+		return
+	}
+	if s.link, ok = DecodeLink(payload); !ok {
+		return
+	}
+	s.linked, s.linkSum, s.mark = true, h.Prev, h.Durable
+	s.walk.Sum = h.Prev
+	s.walk.Next()
+}
+
+// Replay is the state of a walk over the log, segment after segment.
+type Replay struct {
+	end    Position // end of the chain of intact frames so far
+	sum    uint32
+	marked uint64 // greatest durable mark seen anywhere
+	cut    bool   // the chain has ended; what follows only counts
+
+	Dropped     int64    // bytes behind the chain's end
+	DroppedFrom Position // where they begin, if any
+}
+
+// Segment walks one segment and calls each for every frame of the chain that is
+// not a link. next is the segment after it, if there is one: its link decides
+// where this one ends. Segments must be given in order.
+func (r *Replay) Segment(s, next *Loaded, each func(h frame.Header, at int64, payload []byte) error) error {
+	if !r.begin(s) {
+		r.drop(s, base.FileHeaderBytes)
+		return nil
+	}
+	stop := int64(len(s.Buf))
+	if next != nil && next.linked && next.link.Segment() == s.Num {
+		stop = min(stop, next.link.Offset())
+	}
+	for s.walk.Off < stop {
+		at := s.walk.Off
+		h, payload, ok := s.walk.Next()
+		if !ok {
+			break
+		}
+		if h.Kind == frame.KindLink {
+			return base.Corruptf(s.Name, at, "a second link frame")
+		}
+		r.marked = max(r.marked, h.Durable)
+		if err := each(h, at+frame.HeaderBytes, payload); err != nil {
+			return err
+		}
+	}
+	r.end, r.sum = At(s.Num, s.walk.Off), s.walk.Sum
+	if s.walk.Off != stop {
+		r.drop(s, s.walk.Off)
+	}
+	return nil
+}
+
+// begin reports whether s continues the chain.
+func (r *Replay) begin(s *Loaded) bool {
+	if s.linked {
+		r.marked = max(r.marked, s.mark)
+	}
+	if r.cut {
+		return false
+	}
+	if !s.linked || r.end != 0 && (s.link != r.end || s.linkSum != r.sum) {
+		r.cut = true
+		if r.end == 0 {
+			r.end = At(s.Num, base.FileHeaderBytes)
+		}
+		return false
+	}
+	return true
+}
+
+// drop counts what stands in s from off on as not part of the log.
+func (r *Replay) drop(s *Loaded, off int64) {
+	w := frame.Walker{ID: s.walk.ID, Buf: s.Buf, Off: off}
+	t := w.Tail()
+	r.marked = max(r.marked, t.Durable)
+	if t.Bytes > 0 {
+		if r.Dropped == 0 {
+			r.DroppedFrom = At(s.Num, off)
+		}
+		r.Dropped += t.Bytes
+		r.cut = true
+	}
+}
+
+// Finish applies the torn-tail rule once every segment has been walked: bytes
+// known durable may not be missing. floor is a durable position recorded
+// elsewhere (the manifest). It returns where the log ends.
+func (r *Replay) Finish(name string, floor Position) (Position, error) {
+	if mark := max(Position(r.marked), floor); mark > r.end {
+		return r.end, base.Corruptf(name, r.end.Offset(),
+			"the log ends at %v but was durable up to %v: damaged, not torn", r.end, mark)
+	}
+	return r.end, nil
+}
+
+// Chain orders the segments of a log, given by ascending number, as their links
+// do. live are those the log consists of, oldest first: going back from the last
+// one that has a link. A segment that a later one's link passes over is void (its
+// writes failed and nobody was told otherwise), as is one never used. rest are
+// those behind the last linked one; they hold nothing but, perhaps, torn bytes.
+func Chain(segments []*Loaded) (live, rest []*Loaded) {
+	last := -1
+	for i, s := range segments {
+		if s.linked {
+			last = i
+		}
+	}
+	rest = segments[last+1:]
+	for i := last; i >= 0; {
+		s := segments[i]
+		live = append(live, s)
+		if i = previous(segments[:i], s); i < 0 {
+			break
+		}
+	}
+	slices.Reverse(live)
+	return live, rest
+}
+
+// previous returns the index in older of the segment that s continues, or -1. A
+// segment whose link is lost continues the nearest one that has its own.
+func previous(older []*Loaded, s *Loaded) int {
+	for i := len(older) - 1; i >= 0; i-- {
+		if s.linked && older[i].Num == s.link.Segment() || !s.linked && older[i].linked {
+			return i
+		}
+	}
+	return -1
+}

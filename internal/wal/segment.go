@@ -1,0 +1,171 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// linkPayloadBytes is the size of a link frame's payload: a Position.
+const linkPayloadBytes = 8
+
+// OverheadBytes is what a segment holds besides commits: file header and link.
+var OverheadBytes = base.FileHeaderBytes + frame.PaddedBytes(linkPayloadBytes)
+
+// MaxCapacity bounds a segment so that an offset fits a Position.
+const MaxCapacity = 1 << 30
+
+// Segment is a log segment open for writing.
+type Segment struct {
+	Num  uint64
+	File base.ID
+
+	f     vfs.File
+	name  string
+	buf   []byte // the arena: capacity of the segment
+	ident frame.Identity
+	sum   uint32 // Sum of the last frame: the next one's Prev
+
+	tail    atomic.Int64 // end of the frames appended
+	written atomic.Int64 // end of the bytes WriteAt has returned for
+	synced  atomic.Int64 // end of the bytes known durable
+}
+
+// Create makes the file of segment num, as large as buf, and writes and syncs its
+// header. The caller syncs the directory. Space for the whole segment is
+// reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
+func Create(fs vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
+	f, err := fs.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create log segment: %w", err)
+	}
+	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, buf: buf}
+	s.ident = frame.NewIdentity(s.File)
+	if err := s.prepare(store); err != nil {
+		f.Close()
+		return nil, errors.Join(fmt.Errorf("create log segment %s: %w", name, err), fs.Remove(name))
+	}
+	return s, nil
+}
+
+func (s *Segment) prepare(store base.ID) error {
+	if err := s.reserve(); err != nil {
+		return err
+	}
+	h := base.AppendFileHeader(s.buf[:0], base.FileHeader{
+		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num})
+	s.tail.Store(int64(len(h)))
+	if err := s.WriteOut(); err != nil {
+		return err
+	}
+	return s.Sync()
+}
+
+var zeros [256 << 10]byte
+
+// reserve makes sure that no write inside the segment can run out of space, by
+// writing zeros where the file system cannot preallocate.
+func (s *Segment) reserve() error {
+	err := s.f.Preallocate(0, int64(len(s.buf)))
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for off := 0; off < len(s.buf); off += len(zeros) {
+		if _, err := s.f.WriteAt(zeros[:min(len(zeros), len(s.buf)-off)], int64(off)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Link appends the segment's first frame: the segment before it ends at end,
+// with a last frame whose Sum is prev. durable is the current durable mark.
+func (s *Segment) Link(end, durable Position, prev uint32) {
+	s.sum = prev
+	var p [linkPayloadBytes]byte
+	binary.LittleEndian.PutUint64(p[:], uint64(end))
+	s.Append(frame.Header{Kind: frame.KindLink, Durable: uint64(durable)}, p[:])
+}
+
+// DecodeLink decodes the payload of a link frame.
+func DecodeLink(payload []byte) (end Position, ok bool) {
+	if len(payload) != linkPayloadBytes {
+		return 0, false
+	}
+	return Position(binary.LittleEndian.Uint64(payload)), true
+}
+
+// Room reports whether a frame with a payload of n bytes fits.
+func (s *Segment) Room(n int) bool {
+	return s.tail.Load()+int64(frame.PaddedBytes(n)) <= int64(len(s.buf))
+}
+
+// Append encodes a frame into the arena; nothing is written to the file yet. It
+// returns the offset of the payload. There must be Room.
+func (s *Segment) Append(h frame.Header, payload []byte) (at int64) {
+	off := s.tail.Load()
+	end := off + int64(frame.PaddedBytes(len(payload)))
+	dst := s.buf[off:end]
+	copy(dst[frame.HeaderBytes:], payload)
+	h.Prev = s.sum
+	s.sum = frame.Put(dst, s.ident, off, len(payload), h).Sum
+	s.tail.Store(end)
+	return off + frame.HeaderBytes
+}
+
+// Tail returns the position behind the last frame appended, and its Sum.
+func (s *Segment) Tail() (Position, uint32) { return At(s.Num, s.tail.Load()), s.sum }
+
+// Capacity returns the segment's size in bytes.
+func (s *Segment) Capacity() int { return len(s.buf) }
+
+// Buffer returns the arena.
+func (s *Segment) Buffer() []byte { return s.buf }
+
+// WriteOut writes to the file what has been appended up to now.
+func (s *Segment) WriteOut() error {
+	from, to := s.written.Load(), s.tail.Load()
+	if from == to {
+		return nil
+	}
+	if _, err := s.f.WriteAt(s.buf[from:to], from); err != nil {
+		return fmt.Errorf("write log segment %s at offset %d: %w", s.name, from, err)
+	}
+	s.written.Store(to)
+	return nil
+}
+
+// Abandon gives up what has been appended but not written: it failed, and the
+// next segment's link says that this one ends before it.
+func (s *Segment) Abandon() { s.tail.Store(s.written.Load()) }
+
+// Sync makes durable what has been written up to now.
+func (s *Segment) Sync() error {
+	to := s.written.Load()
+	if s.synced.Load() >= to {
+		return nil
+	}
+	if err := s.f.Sync(); err != nil {
+		return fmt.Errorf("sync log segment %s: %w", s.name, err)
+	}
+	for {
+		old := s.synced.Load()
+		if old >= to || s.synced.CompareAndSwap(old, to) {
+			return nil
+		}
+	}
+}
+
+// Synced returns the position up to which the segment is known durable.
+func (s *Segment) Synced() Position { return At(s.Num, s.synced.Load()) }
+
+// Written returns the offset up to which the file has been written.
+func (s *Segment) Written() int64 { return s.written.Load() }
+
+// Close closes the file.
+func (s *Segment) Close() error { return s.f.Close() }

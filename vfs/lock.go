@@ -1,0 +1,180 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errHeld is what lockHandle returns if somebody else holds the lock.
+var errHeld = errors.New("lock is held")
+
+// errReplaced: the lock file was removed or replaced between open and lock.
+var errReplaced = errors.New("lock file is being replaced")
+
+const (
+	lockTries = 100
+	// A winner signs the lock file right after it took the lock; a loser who finds
+	// it still empty looks again so often, so long apart.
+	holderTries = 3
+	holderPause = 2 * time.Millisecond
+	// holderBytes bounds what is read of a lock file, whatever it holds.
+	holderBytes = 512
+)
+
+// Lock takes the lock file name. The lock belongs to the inode: hard links and
+// renamed or bind-mounted directories lead to the same lock.
+func (osFS) Lock(name string, shared bool) (io.Closer, error) {
+	var l io.Closer
+	err := errReplaced
+	for try := 0; try < lockTries && errors.Is(err, errReplaced); try++ {
+		l, err = tryLock(name, shared)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func tryLock(name string, shared bool) (io.Closer, error) {
+	f, err := openLock(name, shared)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := lockHandle(f, shared); err != nil {
+		if errors.Is(err, errHeld) {
+			err = lockedError(name, f)
+		} else {
+			err = &fs.PathError{Op: "lock", Path: name, Err: err}
+		}
+		f.Close()
+		return nil, err
+	}
+	l := &osLock{f: f, shared: shared}
+	err = l.check(name)
+	if err == nil && !shared {
+		err = l.sign()
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// openLock opens the lock file, creating it if it does not exist. A shared lock
+// needs no right to write.
+func openLock(name string, shared bool) (*os.File, error) {
+	if shared {
+		f, err := openRegular(name, os.O_RDONLY)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return openRegular(name, os.O_RDWR|os.O_CREATE)
+}
+
+type osLock struct {
+	f      *os.File
+	shared bool
+	once   sync.Once
+	err    error
+}
+
+// check makes sure that the locked inode is still the one the name leads to:
+// whoever removes a lock file must not leave two holders behind.
+func (l *osLock) check(name string) error {
+	mine, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(name)
+	if err == nil && os.SameFile(mine, named) {
+		return nil
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return &fs.PathError{Op: "lock", Path: name, Err: errReplaced}
+	}
+	return err
+}
+
+// sign writes who holds the lock. A full disk must not keep a store from being
+// opened (deleting is the way out), so that one error is passed over.
+func (l *osLock) sign() error {
+	host, _ := os.Hostname() // unknown is written as "?"
+	line := encodeHolder(os.Getpid(), host, time.Now())
+	_, err := writeAll(l.f, line, 0)
+	if err == nil {
+		err = l.f.Truncate(int64(len(line)))
+	}
+	if IsNoSpace(err) {
+		return nil
+	}
+	return err
+}
+
+// Close lets the lock go. It unlocks before it closes: a child process forked at
+// this moment still has a copy of the descriptor, and would prolong the lock.
+func (l *osLock) Close() error {
+	l.once.Do(func() {
+		if !l.shared {
+			_ = l.f.Truncate(0) // the line is for messages only
+		}
+		l.err = errors.Join(unlockHandle(l.f), l.f.Close())
+	})
+	return l.err
+}
+
+func lockedError(name string, f *os.File) error {
+	e := &LockedError{Path: name}
+	for try := 0; try < holderTries && e.PID == 0; try++ {
+		if try > 0 {
+			time.Sleep(holderPause)
+		}
+		buf := make([]byte, holderBytes)
+		n, _ := readAll(f, buf, 0) // what cannot be read stays unknown
+		e.PID, e.Host, e.Since = decodeHolder(buf[:n])
+	}
+	return e
+}
+
+func encodeHolder(pid int, host string, since time.Time) []byte {
+	if !plainWord(host) {
+		host = "?"
+	}
+	return fmt.Appendf(nil, "%d %s %s\n", pid, host, since.Format(time.RFC3339))
+}
+
+// decodeHolder returns zeros for anything that encodeHolder did not write: the
+// line goes into error messages and may come from a hostile file.
+func decodeHolder(line []byte) (pid int, host string, since time.Time) {
+	text, _, whole := strings.Cut(string(line), "\n")
+	fields := strings.Split(text, " ")
+	if !whole || len(fields) != 3 || !plainWord(fields[1]) {
+		return 0, "", time.Time{}
+	}
+	since, err := time.Parse(time.RFC3339, fields[2])
+	if err != nil {
+		return 0, "", time.Time{}
+	}
+	if pid, err = strconv.Atoi(fields[0]); err != nil || pid <= 0 {
+		return 0, "", time.Time{}
+	}
+	return pid, fields[1], since
+}
+
+// plainWord reports whether s is safe to show on a terminal and has no space.
+func plainWord(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}

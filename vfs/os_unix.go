@@ -1,0 +1,82 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNoFollow: O_NONBLOCK keeps open from waiting for the other end of a FIFO; it
+// means nothing for regular files. Package os adds O_CLOEXEC.
+func openNoFollow(name string, flag int) (*os.File, error) {
+	return os.OpenFile(name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, fileMode)
+}
+
+func syncDir(dir string) error {
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
+// control runs call with the descriptor, which cannot be closed meanwhile, and
+// again when a signal interrupts it.
+func (o *osFile) control(call func(fd int) error) error {
+	var err error
+	if closing := o.conn.Control(func(fd uintptr) {
+		err = call(int(fd))
+		for err == unix.EINTR {
+			err = call(int(fd))
+		}
+	}); closing != nil {
+		return fs.ErrClosed
+	}
+	return err
+}
+
+func allocated(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}
+
+func systemNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func transient(err error) bool {
+	return errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN)
+}
+
+func lockHandle(f *os.File, shared bool) error {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	err := flock(f, how|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return errHeld
+	}
+	return err
+}
+
+func unlockHandle(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
+// flock, not fcntl: a record lock belongs to the process, so it would not exclude
+// a second opener in this one, and closing any descriptor of the file drops it.
+func flock(f *os.File, how int) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	o := osFile{f: f, conn: conn}
+	return o.control(func(fd int) error { return unix.Flock(fd, how) })
+}

@@ -1,0 +1,87 @@
+// Package vfs is the one seam between a store and its files. Everything a store
+// does to a disk goes through FS and File; the operating system's file system is
+// OS, memfs is a file system in memory with a strict crash model, and faultfs
+// makes the n-th operation of another FS fail.
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// FS is a hierarchical file system. Names are slash-separated paths as the
+// operating system understands them. All methods are safe for concurrent use.
+// Errors match io/fs.ErrNotExist, ErrExist and ErrPermission where these apply;
+// a full disk matches IsNoSpace.
+type FS interface {
+	// Create makes a new, empty file open for reading and writing. It fails with
+	// fs.ErrExist if name exists: a store never truncates.
+	Create(name string) (File, error)
+	// Open opens an existing regular file for reading. Anything else (directory,
+	// symbolic link, FIFO, device) is refused with an error that says so.
+	Open(name string) (File, error)
+	// OpenReadWrite opens an existing regular file for reading and writing.
+	OpenReadWrite(name string) (File, error)
+	// Remove deletes a file or an empty directory.
+	Remove(name string) error
+	// Rename replaces newname atomically.
+	Rename(oldname, newname string) error
+	// Link makes newname another name of the file oldname.
+	Link(oldname, newname string) error
+	// MkdirAll makes a directory and its parents.
+	MkdirAll(dir string) error
+	// List returns the names (not paths) of a directory's entries, sorted.
+	List(dir string) ([]string, error)
+	// Stat describes a file or directory.
+	Stat(name string) (FileInfo, error)
+	// SyncDir makes the entries of dir (creations, renames, removals) durable.
+	SyncDir(dir string) error
+	// Lock takes the lock file name, creating it if needed, and holds it until the
+	// closer is closed or the process ends. Exclusive locks exclude every other
+	// holder, in this process too; shared ones exclude exclusive ones. If somebody
+	// else holds it the error is a *LockedError, at once.
+	Lock(name string, shared bool) (io.Closer, error)
+}
+
+// File is an open file. ReadAt, WriteAt and Sync may be called concurrently.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Sync makes the file's bytes and size durable. It says nothing about the
+	// file's directory entry. A failed Sync must never be retried (see fsyncgate).
+	Sync() error
+	// Preallocate reserves space for bytes [off, off+n) so that writing them later
+	// cannot run out of space; the file grows to at least off+n zero bytes.
+	// A file system that cannot returns an error matching errors.ErrUnsupported.
+	Preallocate(off, n int64) error
+	// Size returns the file's length in bytes.
+	Size() (int64, error)
+}
+
+// FileInfo describes a file or directory.
+type FileInfo struct {
+	Size      int64 // length in bytes
+	Allocated int64 // bytes the file occupies on the device, as far as known
+	Dir       bool
+}
+
+// LockedError says who holds a lock. PID is 0 and Since zero where unknown.
+type LockedError struct {
+	Path  string
+	PID   int
+	Host  string
+	Since time.Time
+}
+
+// ErrLocked is matched by every *LockedError.
+var ErrLocked = errors.New("cairn: store is locked")
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("cairn: %s is locked by process %d on %s since %s", e.Path, e.PID, e.Host, e.Since.Format(time.RFC3339))
+}
+
+// Is makes errors.Is(err, ErrLocked) true.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
