@@ -21,7 +21,8 @@
 // An allocation that would exceed its limit first gives dirty frames elsewhere
 // back to the system (and forbids huge pages in that chunk, or the kernel would
 // fill the holes again): fragmentation costs page faults, never an allocation.
-// Of wholly free chunks one is kept.
+// Of wholly free chunks one is kept. While the budget as a whole is exceeded, free
+// memory goes back to the system at once.
 //
 // # Concurrency
 //

@@ -146,7 +146,17 @@ func (h *Heap) alloc(n int, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	h.mu.inUse += int64(len(b))
+	h.relieve()
 	return b[:n], nil
+}
+
+// relieve gives free memory back while the whole budget is exceeded, by this
+// heap's own overcommitment or by another spender: spare memory is worth keeping
+// only within the budget.
+func (h *Heap) relieve() {
+	if over := h.budget.Used() - h.budget.Limit(); over > 0 {
+		h.scavenge(over)
+	}
 }
 
 // allocFrames takes n frames from the first chunk that has them with memory
@@ -266,6 +276,7 @@ func (h *Heap) free(a uintptr) error {
 	if c.used == 0 {
 		h.unmapFree(spareChunks)
 	}
+	h.relieve()
 	return nil
 }
 

@@ -9,8 +9,9 @@ import "reflect"
 // and, by the build tag arena_heap, runs the tests on memory that the race
 // detector watches. The collector frees what was unmapped.
 
-// maxMapBytes is the greatest size Map accepts: a refusal instead of a panic.
-const maxMapBytes = int(^uint(0)>>1) / 2
+// maxMapBytes is the greatest size Map accepts, below what make would panic at:
+// 1 GiB with 32 bits, 32 TiB more with 64.
+const maxMapBytes = int(1<<30 + (^uint(0)>>63)<<45)
 
 // The runtime aligns objects of this size to its own pages, which is all that
 // is asked of it here: no mapping is mistaken for a part of another.

@@ -329,6 +329,36 @@ func TestHeapScavengeLowersTheBudget(t *testing.T) {
 	}
 }
 
+// What another spender takes beyond the limit, spare memory gives back.
+func TestHeapKeepsNothingSpareBeyondTheBudget(t *testing.T) {
+	if !canRelease(t) {
+		t.Skip("the platform cannot give back single pages")
+	}
+	noLeak(t)
+	b := NewBudget(HugeBytes)
+	h := NewHeap(b, ClassPages)
+	stay, gone := mustAlloc(t, h, frameBytes), mustAlloc(t, h, 9*frameBytes)
+	b.Add(ClassMemtable, HugeBytes)
+	mustFree(t, h, gone)
+	if h.Spare() != 0 || b.UsedBy(ClassPages) != int64(frameBytes) {
+		t.Errorf("%d spare, %d counted for one frame in use", h.Spare(), b.UsedBy(ClassPages))
+	}
+	h.check(t)
+	b.Add(ClassMemtable, -HugeBytes)
+	mustFree(t, h, mustAlloc(t, h, 9*frameBytes))
+	b.Add(ClassMemtable, HugeBytes)
+	again := mustAlloc(t, h, 2*frameBytes)
+	if h.Spare() != 0 {
+		t.Errorf("%d spare beyond the budget after Alloc", h.Spare())
+	}
+	b.Add(ClassMemtable, -HugeBytes)
+	mustFree(t, h, again)
+	mustFree(t, h, stay)
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestHeapCloseLeavesWhatIsInUse(t *testing.T) {
 	noLeak(t)
 	h := NewHeap(NewBudget(0), ClassPages)
@@ -385,6 +415,12 @@ func randomHeap(t *testing.T, r *rand.Rand, limit int64) {
 		if step%50 == 0 {
 			h.check(t)
 			h.Scavenge(int64(r.IntN(1 << 20)))
+			h.check(t)
+			if x, err := h.AllocWithin(1+r.IntN(HugeBytes), b.Used()-int64(r.IntN(1<<20))); err == nil {
+				mustFree(t, h, x)
+			} else if !errors.Is(err, ErrNoRoom) {
+				t.Fatal(err)
+			}
 			h.check(t)
 		}
 	}

@@ -12,24 +12,24 @@ import (
 type Codec uint8
 
 const (
-	// CodecNone stores bytes as they are.
-	CodecNone Codec = 0
-	// CodecLZ4 is the LZ4 block format: fast both ways.
-	CodecLZ4 Codec = 1
-	// CodecZstd is one zstd frame: small.
-	CodecZstd Codec = 2
+	// None stores bytes as they are.
+	None Codec = 0
+	// LZ4 is the LZ4 block format: fast both ways.
+	LZ4 Codec = 1
+	// Zstd is one zstd frame: small.
+	Zstd Codec = 2
 )
 
 // Known reports whether c is a codec of format version 1.
-func (c Codec) Known() bool { return c <= CodecZstd }
+func (c Codec) Known() bool { return c <= Zstd }
 
 func (c Codec) String() string {
 	switch c {
-	case CodecNone:
+	case None:
 		return "none"
-	case CodecLZ4:
+	case LZ4:
 		return "lz4"
-	case CodecZstd:
+	case Zstd:
 		return "zstd"
 	}
 	return "unknown"
@@ -71,7 +71,7 @@ func newZstdDecoder() *zstd.Decoder {
 func compress(dst, raw []byte, c Codec, limit int) (out []byte, ok bool) {
 	start := len(dst)
 	switch c {
-	case CodecLZ4:
+	case LZ4:
 		dst = append(dst, make([]byte, limit)...)
 		e := lz4Encoders.Get().(*lz4.Compressor)
 		n, err := e.CompressBlock(raw, dst[start:])
@@ -80,7 +80,7 @@ func compress(dst, raw []byte, c Codec, limit int) (out []byte, ok bool) {
 			return dst[:start], false
 		}
 		return dst[:start+n], n < limit
-	case CodecZstd:
+	case Zstd:
 		e := zstdEncoders.Get().(*zstd.Encoder)
 		dst = e.EncodeAll(raw, dst)
 		zstdEncoders.Put(e)
@@ -97,15 +97,15 @@ var (
 // decompress is the inverse of compress; dst has the declared raw length.
 func decompress(dst, stored []byte, c Codec) error {
 	switch c {
-	case CodecNone:
+	case None:
 		if copy(dst, stored) != len(dst) || len(stored) != len(dst) {
 			return errLength
 		}
 		return nil
-	case CodecLZ4:
+	case LZ4:
 		n, err := lz4.UncompressBlock(stored, dst)
 		return checkLength(n, len(dst), err)
-	case CodecZstd:
+	case Zstd:
 		d := zstdDecoders.Get().(*zstd.Decoder)
 		out, err := d.DecodeAll(stored, dst[:0:len(dst)])
 		zstdDecoders.Put(d)

@@ -75,7 +75,7 @@ func (id Identity) AppendPage(dst []byte, t PageType, off int64, c Codec, raw []
 	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
 	out, ok := compress(dst, raw, c, storeRawAbove(len(raw)))
 	if !ok {
-		c, out = CodecNone, append(out[:start+HeaderBytes], raw...)
+		c, out = None, append(out[:start+HeaderBytes], raw...)
 	}
 	p := out[start:]
 	p[0], p[1] = byte(c), byte(t)
@@ -122,6 +122,19 @@ func (p *Page) Decompress(dst []byte) error {
 		return base.Corruptf(p.name, p.off, "%s page does not decompress: %v", p.Codec, err)
 	}
 	return nil
+}
+
+// Raw returns the page's raw bytes: of a compressed page in buf, grown if it is
+// too small, of another the payload itself.
+func (p *Page) Raw(buf []byte) ([]byte, error) {
+	if p.Codec == None && len(p.payload) == p.RawBytes {
+		return p.payload, nil
+	}
+	if cap(buf) < p.RawBytes {
+		buf = make([]byte, p.RawBytes)
+	}
+	buf = buf[:p.RawBytes]
+	return buf, p.Decompress(buf)
 }
 
 func putUint24(b []byte, v int) { b[0], b[1], b[2] = byte(v), byte(v>>8), byte(v>>16) }

@@ -32,7 +32,7 @@ func noise(n int) []byte {
 }
 
 func TestPageGolden(t *testing.T) {
-	got := testID().AppendPage(nil, PageValues, 64, CodecZstd, []byte("onetwo"))
+	got := testID().AppendPage(nil, PageValues, 64, Zstd, []byte("onetwo"))
 	want := "00" + "02" + "060000" + "060000" + hex.EncodeToString([]byte("onetwo")) + "041553ae"
 	if hex.EncodeToString(got) != want {
 		t.Fatalf("page is %x, want %s", got, want)
@@ -41,7 +41,7 @@ func TestPageGolden(t *testing.T) {
 
 func TestPageRoundTrip(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{CodecNone, CodecLZ4, CodecZstd} {
+	for _, c := range []Codec{None, LZ4, Zstd} {
 		for _, n := range []int{1, 2, 15, 100, 1000, 65536, 200000, MaxPageBytes} {
 			for name, raw := range map[string][]byte{"text": corpus(n), "noise": noise(n), "zero": make([]byte, n)} {
 				b := id.AppendPage([]byte("before"), PageKeys, 1<<40, c, raw)[6:]
@@ -52,7 +52,10 @@ func TestPageRoundTrip(t *testing.T) {
 				if got := make([]byte, p.RawBytes); p.Decompress(got) != nil || !bytes.Equal(got, raw) {
 					t.Fatalf("%v %s of %d bytes came back different", c, name, n)
 				}
-				if len(b) > n+OverheadBytes || name == "noise" && p.Codec != CodecNone {
+				if got, err := p.Raw(nil); err != nil || !bytes.Equal(got, raw) {
+					t.Fatalf("%v %s of %d bytes: Raw differs, error %v", c, name, n, err)
+				}
+				if len(b) > n+OverheadBytes || name == "noise" && p.Codec != None {
 					t.Fatalf("%v %s of %d bytes takes %d with codec %v", c, name, n, len(b), p.Codec)
 				}
 			}
@@ -62,10 +65,10 @@ func TestPageRoundTrip(t *testing.T) {
 
 func TestPageIsStoredRawUnlessItShrinksBy12Percent(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{CodecLZ4, CodecZstd} {
+	for _, c := range []Codec{LZ4, Zstd} {
 		raw := append(noise(9000), make([]byte, 1000)...) // shrinks by about 10 %
 		p, err := id.ParsePage(id.AppendPage(nil, PageValues, 0, c, raw), PageValues, 0)
-		if err != nil || p.Codec != CodecNone {
+		if err != nil || p.Codec != None {
 			t.Fatalf("10 %%: codec %v, error %v", p.Codec, err)
 		}
 		raw = append(noise(8000), make([]byte, 2000)...)
@@ -79,7 +82,7 @@ func TestPageIsStoredRawUnlessItShrinksBy12Percent(t *testing.T) {
 // The checksum is all that stands between these and a wrong answer.
 func TestPageIdentity(t *testing.T) {
 	id := testID()
-	b := id.AppendPage(nil, PageValues, 64, CodecNone, []byte("value"))
+	b := id.AppendPage(nil, PageValues, 64, None, []byte("value"))
 	other := NewIdentity(base.ID{1}, "other.sst")
 	if _, err := id.ParsePage(b, PageValues, 64); err != nil {
 		t.Fatal(err)
@@ -103,7 +106,7 @@ func TestPageIdentity(t *testing.T) {
 
 func TestPageEveryBitFlipAndTruncation(t *testing.T) {
 	id := testID()
-	b := id.AppendPage(nil, PageValues, 64, CodecLZ4, corpus(500))
+	b := id.AppendPage(nil, PageValues, 64, LZ4, corpus(500))
 	for i := range len(b) * 8 {
 		b[i/8] ^= 1 << (i % 8)
 		if _, err := id.ParsePage(b, PageValues, 64); !errors.Is(err, base.ErrCorrupt) {
@@ -120,7 +123,7 @@ func TestPageEveryBitFlipAndTruncation(t *testing.T) {
 
 func TestDecompressRefusesOtherLengths(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{CodecLZ4, CodecZstd} {
+	for _, c := range []Codec{LZ4, Zstd} {
 		b := id.AppendPage(nil, PageValues, 0, c, corpus(5000))
 		for _, raw := range []int{4000, 4999, 5001, 6000, MaxPageBytes} {
 			putUint24(b[2:], raw)
@@ -151,7 +154,7 @@ func reseal(id Identity, b []byte, off int64) {
 
 func FuzzPage(f *testing.F) {
 	id := testID()
-	for _, c := range []Codec{CodecNone, CodecLZ4, CodecZstd} {
+	for _, c := range []Codec{None, LZ4, Zstd} {
 		f.Add(id.AppendPage(nil, PageValues, 64, c, corpus(300)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -74,15 +74,29 @@ func (c *Cache) Fill(s *Slot, size int, read func(dst []byte) error) (*Page, err
 		return p, nil
 	}
 	c.misses.Add(1)
-	f, leader := c.flights.join(s)
-	if !leader {
+	for {
+		f, leader := c.flights.join(s)
+		if leader {
+			return c.lead(f, s, size, read)
+		}
 		<-f.done
-		return f.page, f.err
+		if f.err != nil {
+			return nil, f.err
+		}
+		// The page is taken from the slot, never from the flight: invariant 4.
+		if p := c.Load(s); p != nil {
+			return p, nil
+		}
 	}
+}
+
+// lead carries out the flight f for slot s.
+func (c *Cache) lead(f *flight, s *Slot, size int, read func(dst []byte) error) (p *Page, err error) {
 	defer c.flights.finish(s, f)
 	f.err = errAborted
-	f.page, f.err = c.fill(s, size, read)
-	return f.page, f.err
+	p, err = c.fill(s, size, read)
+	f.err = err
+	return p, err
 }
 
 // fill reads and publishes the page of s. The caller leads the flight of s, so

@@ -4,7 +4,7 @@ package cache
 // to the visit that brought them in; fresh and aged together are on probation.
 const (
 	freshDivisor     = 16 // fresh: 1/16
-	probationDivisor = 4  // fresh and aged: 1/4
+	probationDivisor = 8  // fresh and aged: 1/8
 )
 
 // pinnedTries is how many pinned pages a search for a victim passes over in

@@ -9,10 +9,10 @@ import (
 const flightShards = 32
 
 // flight is one read in progress, which concurrent callers for its slot share.
-// page and err are written before done is closed, and read afterwards.
+// err is written before done is closed, and read afterwards. The page is not
+// handed on here, see invariant 4 of the package comment.
 type flight struct {
 	done chan struct{}
-	page *Page
 	err  error
 }
 

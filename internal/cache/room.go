@@ -2,6 +2,8 @@ package cache
 
 import (
 	"errors"
+	"runtime"
+	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
@@ -13,6 +15,19 @@ import (
 const (
 	marginDivisor = 20
 	marginFloor   = 256 << 10
+)
+
+// yields is how often an allocation lets other goroutines run before it exceeds
+// the budget: a reader that was interrupted inside its epoch may hold back the
+// memory of everything evicted since.
+const yields = 4
+
+// A reader stuck inside its epoch, say in a stalled read, must not let the others
+// fill memory without end: beyond heldBackBytes each allocation that finds no
+// room sleeps for stuckPause, up to yields times.
+const (
+	heldBackBytes = 32 << 20
+	stuckPause    = 250 * time.Microsecond
 )
 
 // soft returns the bytes up to which pages are admitted without evicting.
@@ -44,6 +59,10 @@ func (c *Cache) allocate(n int) ([]byte, error) {
 		c.evictFor(int64(n))
 		b, err = c.heap.AllocWithin(n, c.budget.Limit())
 	}
+	for try := 0; errors.Is(err, arena.ErrNoRoom) && c.retiring.Load() > 0 && try < yields; try++ {
+		c.letReadersOut()
+		b, err = c.heap.AllocWithin(n, c.budget.Limit())
+	}
 	if errors.Is(err, arena.ErrNoRoom) {
 		c.overcommits.Add(1)
 		b, err = c.heap.Alloc(n)
@@ -52,6 +71,16 @@ func (c *Cache) allocate(n int) ([]byte, error) {
 		err = base.ErrClosed
 	}
 	return b, err
+}
+
+// letReadersOut gives those inside an epoch time to leave, and collects.
+func (c *Cache) letReadersOut() {
+	if c.retiring.Load() > heldBackBytes {
+		time.Sleep(stuckPause)
+	} else {
+		runtime.Gosched()
+	}
+	c.dom.Collect()
 }
 
 // release returns what allocate gave.

@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
 )
@@ -40,15 +41,21 @@ type Engine struct {
 
 	// manifestMu serialises edits and file numbers. Taken before commit.mu.
 	manifestMu sync.Mutex
-	manifest   *manifest.Log
+	manifest   *manifest.Log   // nil until the first log segment is made
+	opened     *manifest.State // as Open left it
 	nextFile   uint64
 
 	// Guarded by commit.mu.
 	handles  map[uint64]*handle
 	obsolete []obsoleteFile
-	flushErr error // why the last attempt to flush failed
-	debt     int64
-	busy     bool // a flush or a compaction is running
+	segments []uint64 // log segments made and not yet obsolete
+	flushErr error    // why the last attempt to flush failed
+
+	leftovers map[uint64]compact.Leftover // by table: garbage that snapshots held
+
+	flushing sync.Mutex // one flush at a time
+	merging  sync.Mutex // one compaction at a time
+	reserve  reserve
 
 	background sync.WaitGroup
 	stop       context.CancelFunc
@@ -60,8 +67,10 @@ type Engine struct {
 	recovery RecoveryStats
 }
 
-// reader is what a goroutine needs to read: an epoch slot. Readers are pooled.
+// reader is what a goroutine needs to read: an epoch slot, and room for a key.
+// Readers are pooled.
 type reader struct {
+	scratch
 	slot *epoch.Slot
 }
 

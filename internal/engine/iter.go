@@ -42,7 +42,7 @@ func (tx *Tx) NewIter(low, high []byte) *Iter {
 		it.own = tx.writes.Iterators(nil)
 		it.spills = append(it.spills, tx.spills...)
 		for _, s := range it.spills {
-			s.refs++
+			s.ref()
 		}
 	}
 	if tx.iters == nil {
@@ -171,12 +171,10 @@ func (it *Iter) refresh() {
 		if l.mem != nil {
 			it.addMemory(l.mem)
 		} else {
-			it.addRun(&l.ingest)
+			it.addRuns(l.ingest)
 		}
 	}
-	for i := range it.rs.runs {
-		it.addRun(&it.rs.runs[i])
-	}
+	it.addRuns(it.rs.runs)
 	it.rows.Init(it.sources, it.vis, it.low, it.high)
 }
 
@@ -199,7 +197,7 @@ func (it *Iter) addOwn() {
 
 // addCover adds range tombstones that come with no rows of their own.
 func (it *Iter) addCover(cover func([]byte, base.Visibility) uint64) {
-	it.sources = append(it.sources, iterator.Source{It: iterator.NewSlice(nil), Cover: cover})
+	it.sources = append(it.sources, iterator.Source{It: iterator.NewSliceIter(nil), Cover: cover})
 }
 
 func (it *Iter) addMemory(m *memory) {
@@ -211,6 +209,12 @@ func (it *Iter) addMemory(m *memory) {
 	}
 	if m.HasRangeDeletes() {
 		it.addCover(m.Cover)
+	}
+}
+
+func (it *Iter) addRuns(runs []run) {
+	for i := range runs {
+		it.addRun(&runs[i])
 	}
 }
 

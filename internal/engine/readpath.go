@@ -31,7 +31,7 @@ func (rs *readState) lookup(key []byte, hash uint64, vis base.Visibility) (found
 	cover := uint64(0)
 	for _, l := range rs.layers {
 		if l.mem == nil {
-			if f, done, err := l.ingest.lookup(key, hash, vis, &cover); done || err != nil {
+			if f, done, err := lookupRuns(l.ingest, key, hash, vis, &cover); done || err != nil {
 				return f, err
 			}
 			continue
@@ -46,12 +46,19 @@ func (rs *readState) lookup(key []byte, hash uint64, vis base.Visibility) (found
 			return hit(found{value: present(e), seq: seq, kind: e.Kind, mem: l.mem, ok: true}, cover), nil
 		}
 	}
-	for i := range rs.runs {
-		if f, done, err := rs.runs[i].lookup(key, hash, vis, &cover); done || err != nil {
-			return f, err
-		}
+	if f, done, err := lookupRuns(rs.runs, key, hash, vis, &cover); done || err != nil {
+		return f, err
 	}
 	return hit(found{}, cover), nil
+}
+
+func lookupRuns(runs []run, key []byte, hash uint64, vis base.Visibility, cover *uint64) (found, bool, error) {
+	for i := range runs {
+		if f, done, err := runs[i].lookup(key, hash, vis, cover); done || err != nil {
+			return f, done, err
+		}
+	}
+	return found{}, false, nil
 }
 
 // lookup looks key up in one run. done means the search is over.
@@ -90,16 +97,13 @@ func present(e frame.Entry) []byte {
 }
 
 // GetTo appends the newest committed value of key to dst[:0].
-func (e *Engine) GetTo(key, dst []byte) ([]byte, error) {
+func (e *Engine) GetTo(bucket, key, dst []byte) ([]byte, error) {
 	r, err := e.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer e.leave(r)
-	r.slot.Enter()
-	defer r.slot.Exit()
-	vis := base.Visibility{Snapshot: e.visible.Load()}
-	f, err := e.state.Load().lookup(key, base.Hash(key), vis)
+	f, err := e.latest(r.internal(bucket, key))
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +117,21 @@ func (e *Engine) GetTo(key, dst []byte) ([]byte, error) {
 }
 
 // Has reports whether key has a value.
-func (e *Engine) Has(key []byte) (bool, error) {
+func (e *Engine) Has(bucket, key []byte) (bool, error) {
 	r, err := e.enter()
 	if err != nil {
 		return false, err
 	}
 	defer e.leave(r)
-	r.slot.Enter()
-	defer r.slot.Exit()
-	f, err := e.state.Load().lookup(key, base.Hash(key), base.Visibility{Snapshot: e.visible.Load()})
+	f, err := e.latest(r.internal(bucket, key))
 	return f.live(), err
+}
+
+// latest finds the newest committed version of key. The caller is inside the
+// epoch. The state is loaded before the visible sequence (E7): compaction drops
+// only what a newer visible version hides, so a state holds every version that a
+// sequence loaded after it asks for.
+func (e *Engine) latest(key []byte) (found, error) {
+	rs := e.state.Load()
+	return rs.lookup(key, base.Hash(key), base.Visibility{Snapshot: e.visible.Load()})
 }

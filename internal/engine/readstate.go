@@ -31,8 +31,9 @@ func (m *memory) unref() {
 type handle struct {
 	meta *base.TableMeta
 	*table.Reader
-	refs  atomic.Int32
-	close func(*handle)
+	refs   atomic.Int32
+	closed atomic.Bool // nobody reads it any more
+	close  func(*handle)
 }
 
 func (h *handle) ref() { h.refs.Add(1) }
@@ -89,8 +90,16 @@ func (r *run) cover(key []byte, vis base.Visibility) uint64 {
 // transaction that no manifest edit has recorded yet.
 type layer struct {
 	mem    *memory
-	ingest run
+	ingest []run  // newest first
 	seq    uint64 // ingest: greatest sequence of its runs
+}
+
+// tables returns the ingested tables.
+func (l *layer) tables() (all []*handle) {
+	for _, r := range l.ingest {
+		all = append(all, r.tables...)
+	}
+	return all
 }
 
 // readState is everything a read needs, newest first: layers, then the runs of
@@ -129,7 +138,7 @@ func newReadState(layers []*layer, v *manifest.Version, open func(*base.TableMet
 		if l.mem != nil {
 			l.mem.ref()
 		}
-		for _, h := range l.ingest.tables {
+		for _, h := range l.tables() {
 			h.ref()
 			rs.handles = append(rs.handles, h)
 		}

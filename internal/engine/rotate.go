@@ -29,20 +29,45 @@ func (e *Engine) makeRoom(n, count int) (bool, error) {
 	if c.mem != nil && c.mem.seg.Room(n) && c.mem.Room(count) {
 		return true, nil
 	}
-	if len(e.state.Load().layers) > maxSealed {
-		return false, e.stall()
+	if ok, err := e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), count); !ok || err != nil {
+		return false, err
 	}
-	need := wal.OverheadBytes + frame.PaddedBytes(n)
-	if c.spare == nil || c.spare.seg.Capacity() < need || !c.spare.Room(count) {
-		return false, e.prepareSpare(need, count)
-	}
-	end, sum := c.goodEnd, c.goodSum
-	if c.mem != nil {
-		end, sum = c.mem.seg.Tail()
-	}
+	end, sum := c.lastEnd()
 	e.rotate(end, sum)
 	e.wakeBackground()
 	return true, nil
+}
+
+// makeSegment is makeRoom for a frame of n bytes that has to begin a segment: it
+// reports whether a spare for it is at hand.
+func (e *Engine) makeSegment(n int) (bool, error) {
+	if e.commit.broken {
+		e.commit.cond.Wait()
+		return false, nil
+	}
+	return e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), 0)
+}
+
+// readySpare reports whether there is a spare segment with room, and makes one,
+// or waits for the memory for it, if not.
+func (e *Engine) readySpare(need, count int) (bool, error) {
+	c := &e.commit
+	if len(e.state.Load().layers) > maxSealed {
+		return false, e.stall()
+	}
+	if c.spare == nil || c.spare.seg.Capacity() < need || !c.spare.Room(count) {
+		return false, e.prepareSpare(need, count)
+	}
+	return true, nil
+}
+
+// lastEnd returns where the log ends, failed commits left out, and the checksum
+// of the frame there: what the next segment links to.
+func (c *committer) lastEnd() (wal.Position, uint32) {
+	if c.mem != nil {
+		return c.mem.seg.Tail()
+	}
+	return c.goodEnd, c.goodSum
 }
 
 // stall waits until a flush has made room, or returns why none can.
@@ -151,11 +176,14 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 		seg.Close()
 		return nil, fmt.Errorf("sync directory of the new log segment: %w", err)
 	}
-	edit := manifest.Edit{Segments: []manifest.Segment{{Num: num, File: seg.File}}}
-	if err := e.appendEdit(&edit); err != nil {
+	if err := e.recordSegment(manifest.Segment{Num: num, File: seg.File}); err != nil {
 		seg.Close()
+		e.cfg.FS.Remove(e.path(base.FileLog, num))
 		return nil, err
 	}
+	e.commit.mu.Lock()
+	e.segments = append(e.segments, num)
+	e.commit.mu.Unlock()
 	return seg, nil
 }
 

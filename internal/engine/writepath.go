@@ -29,6 +29,7 @@ type pending struct {
 	sum     uint32 // of its frame
 	durable bool
 	install func() // ingest: makes its tables readable; under commit.mu
+	abandon func() // ingest: it failed
 
 	done bool
 	err  error
@@ -63,6 +64,8 @@ type committer struct {
 	broken  bool  // a write failed; the leader is moving to another segment
 	failed  error // poisoned: why
 	closing bool
+
+	ingesting int // ingest frames whose tables are not in the state yet
 }
 
 // refuse returns why no commit is possible now.
@@ -221,6 +224,9 @@ func (e *Engine) succeed(batch []*pending) {
 func (e *Engine) conclude(batch []*pending, err error) {
 	for _, p := range batch {
 		p.done, p.err = true, err
+		if err != nil && p.abandon != nil {
+			p.abandon()
+		}
 	}
 	e.commit.cond.Broadcast()
 }

@@ -14,7 +14,7 @@ const chunkSlots = 64
 
 // chunk is a group of slots. It is never unlinked once it is in the list.
 type chunk struct {
-	slots *[chunkSlots]Slot // its own allocation of whole 8 KiB, hence aligned to cache lines
+	slots *[chunkSlots]Slot // 128 bytes apart, so no two share a cache line
 	used  atomic.Uint64     // bit i: slots[i] is registered
 	next  *chunk            // older chunk; set before the chunk is linked, constant afterwards
 	place int               // index in registry.mu.chunks

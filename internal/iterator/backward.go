@@ -23,14 +23,17 @@ func (b *behind) reset() { b.reverse, b.onto = false, false }
 // backward goes on to the last row at or before the entry that the sources stand
 // on, the oldest of its key, if ok.
 func (v *Visible) backward(ok bool) bool {
+	if v.plain {
+		return v.plainBackward(ok)
+	}
 	v.reverse = true
 	for ok {
-		v.own = append(v.own[:0], v.it.Key()...)
+		v.own = append(v.own[:0], v.merged.Key()...)
 		if v.low != nil && bytes.Compare(v.own, v.low) < 0 {
 			return v.off()
 		}
 		var kind base.Kind
-		if kind, ok = v.versions(); !ok && v.it.Err() != nil {
+		if kind, ok = v.versions(); !ok && v.merged.Err() != nil {
 			break // a newer version may be where it failed
 		}
 		if v.source >= 0 && kind == base.KindPut && !v.covered(v.own, v.seq) {
@@ -45,29 +48,21 @@ func (v *Visible) backward(ok bool) bool {
 // newest visible one. ok tells whether there is an entry before them.
 func (v *Visible) versions() (kind base.Kind, ok bool) {
 	v.source = -1
-	for ok = true; ok; ok = v.it.Prev() {
-		if v.source >= 0 && !bytes.Equal(v.it.Key(), v.own) {
-			break
-		}
-		at := v.current()
-		if seq := v.it.Seq(); v.vis.Sees(seq) {
-			v.source, v.steps, v.seq, kind = at, 0, seq, v.it.Kind()
-		} else if v.source < 0 && !bytes.Equal(v.it.Key(), v.own) {
-			break
+	for {
+		at := v.merged.current()
+		if seq := v.merged.Seq(); v.vis.Sees(seq) {
+			v.source, v.steps, v.seq, kind = at, 0, seq, v.merged.Kind()
 		}
 		if at == v.source {
 			v.steps++
 		}
+		if !v.merged.Prev() {
+			return kind, false
+		}
+		if !equal(v.merged.Key(), v.own) {
+			return kind, true
+		}
 	}
-	return kind, ok
-}
-
-// current returns the source of the entry that the sources stand on.
-func (v *Visible) current() int {
-	if len(v.its) == 1 {
-		return 0
-	}
-	return v.merged.current()
 }
 
 // valueBehind reads the value of the row that the sources have passed.
@@ -113,10 +108,18 @@ func (v *Visible) restore() bool {
 	if v.err = it.Err(); v.err != nil {
 		return v.off()
 	}
-	if len(v.its) > 1 {
-		v.merged.reload(v.source)
-	}
+	v.merged.reload(v.source)
 	return true
+}
+
+// turnBackward goes from the row the sources stand on to the previous one.
+func (v *Visible) turnBackward() bool {
+	v.own = append(v.own[:0], v.key...)
+	ok := v.merged.Prev()
+	for ok && equal(v.merged.Key(), v.own) {
+		ok = v.merged.Prev()
+	}
+	return v.backward(ok)
 }
 
 // turnForward goes from the row behind the sources to the next one.
@@ -126,13 +129,13 @@ func (v *Visible) turnForward() bool {
 	}
 	v.reverse = false
 	ok := false
-	if v.it.Valid() {
-		ok = v.it.Next()
+	if v.merged.Valid() {
+		ok = v.merged.Next()
 	} else {
-		ok = v.it.First()
+		ok = v.merged.First()
 	}
-	for ok && bytes.Equal(v.it.Key(), v.own) {
-		ok = v.it.Next()
+	for ok && equal(v.merged.Key(), v.own) {
+		ok = v.merged.Next()
 	}
 	return v.forward(ok)
 }

@@ -2,6 +2,7 @@ package iterator
 
 import (
 	"bytes"
+	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -15,10 +16,11 @@ type Concat struct {
 	bounds func(i int) (smallest, largest []byte)
 	open   func(i int) (base.Iterator, error)
 
-	at   int           // the part that is or was open last
-	it   base.Iterator // nil: none is open
-	step stepper       // over it
-	err  error
+	at    int           // the part that is or was open last
+	it    base.Iterator // nil: none is open
+	step  KeyStepper    // it, if it is one
+	saved []byte
+	err   error
 }
 
 // NewConcat returns an unpositioned iterator over n parts. bounds returns keys
@@ -43,7 +45,7 @@ func (c *Concat) enter(i int) bool {
 		return false
 	}
 	c.it, c.at = it, i
-	c.step.init(it)
+	c.step, _ = it.(KeyStepper)
 	return true
 }
 
@@ -53,8 +55,7 @@ func (c *Concat) leave() bool {
 		return true
 	}
 	err := c.it.Close()
-	c.it = nil
-	c.step.init(nil)
+	c.it, c.step = nil, nil
 	if err != nil {
 		c.err = err
 	}
@@ -83,13 +84,12 @@ func (c *Concat) back() bool {
 
 // healthy reports whether the open part ran off its end rather than failed.
 func (c *Concat) healthy() bool {
-	if err := c.it.Err(); err != nil {
+	err := c.it.Err()
+	if err != nil {
+		c.leave()
 		c.err = err
-		_ = c.it.Close() // the first error is the one to report
-		c.it = nil
-		return false
 	}
-	return true
+	return err == nil
 }
 
 // First implements base.Iterator.
@@ -125,44 +125,39 @@ func (c *Concat) SeekLT(key []byte) bool {
 }
 
 // search returns the first part for which reached, false up to some part and
-// true from there on, is true; n if none. It looks near the last part first, in
-// growing strides: most seeks are short.
+// true from there on, is true; n if none. It begins at the part open last and
+// goes on in growing strides, as most seeks are short.
 func (c *Concat) search(reached func(i int) bool) int {
 	lo, hi := 0, c.n // the answer is in [lo, hi]
-	for stride := 1; lo < hi; stride *= 2 {
-		probe := c.at
-		if hi < c.n {
-			probe = hi - stride
-		} else if lo > 0 {
-			probe = lo + stride - 1
+	if c.at < c.n && reached(c.at) {
+		hi = c.at
+		for stride := 1; hi-stride >= lo; stride *= 2 {
+			if !reached(hi - stride) {
+				lo = hi - stride + 1
+				break
+			}
+			hi -= stride
 		}
-		if probe < lo || probe >= hi {
-			break
-		}
-		if reached(probe) {
-			hi = probe
-		} else {
-			lo = probe + 1
-		}
-		if lo > c.at && hi < c.n {
-			break
-		}
-	}
-	for lo < hi {
-		if mid := int(uint(lo+hi) / 2); reached(mid) {
-			hi = mid
-		} else {
-			lo = mid + 1
+	} else {
+		lo = min(c.at+1, c.n)
+		for stride := 1; lo+stride <= hi; stride *= 2 {
+			if reached(lo + stride - 1) {
+				hi = lo + stride - 1
+				break
+			}
+			lo += stride
 		}
 	}
-	return lo
+	return lo + sort.Search(hi-lo, func(i int) bool { return reached(lo + i) })
 }
 
 // Next implements base.Iterator.
 func (c *Concat) Next() bool { return c.it != nil && (c.it.Next() || c.onward()) }
 
 // NextKey implements KeyStepper.
-func (c *Concat) NextKey() bool { return c.it != nil && (c.step.nextKey(c.it) || c.onward()) }
+func (c *Concat) NextKey() bool {
+	return c.it != nil && (nextKey(c.it, c.step, &c.saved) || c.onward())
+}
 
 // Prev implements base.Iterator.
 func (c *Concat) Prev() bool { return c.it != nil && (c.it.Prev() || c.back()) }

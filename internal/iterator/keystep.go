@@ -1,10 +1,6 @@
 package iterator
 
-import (
-	"bytes"
-
-	"github.com/cairndb/cairn/internal/base"
-)
+import "github.com/cairndb/cairn/internal/base"
 
 // KeyStepper may be implemented by a base.Iterator that can tell cheaply where
 // the next key begins (a table knows which rows are older versions). Without it
@@ -15,36 +11,19 @@ type KeyStepper interface {
 	NextKey() bool
 }
 
-// stepper steps over the versions of a key in an iterator of any kind.
-type stepper struct {
-	own   KeyStepper
-	saved []byte // the key being left, if the iterator cannot do it itself
-}
-
-func (s *stepper) init(it base.Iterator) { s.own, _ = it.(KeyStepper) }
-
-// nextKey moves it, the iterator given to init, to the next key.
-func (s *stepper) nextKey(it base.Iterator) bool {
-	if s.own != nil {
-		return s.own.NextKey()
+// nextKey moves it to its next key; step is it, if it can do so by itself, else
+// nil, and saved is a buffer for the key that is left.
+func nextKey(it base.Iterator, step KeyStepper, saved *[]byte) bool {
+	if step != nil {
+		return step.NextKey()
 	}
 	if !it.Valid() {
 		return false
 	}
-	s.saved = append(s.saved[:0], it.Key()...)
+	key := append((*saved)[:0], it.Key()...)
+	*saved = key
 	for it.Next() {
-		if !bytes.Equal(it.Key(), s.saved) {
-			return true
-		}
-	}
-	return false
-}
-
-// prevKey moves it backward to the last entry with another key.
-func (s *stepper) prevKey(it base.Iterator) bool {
-	s.saved = append(s.saved[:0], it.Key()...)
-	for it.Prev() {
-		if !bytes.Equal(it.Key(), s.saved) {
+		if !equal(it.Key(), key) {
 			return true
 		}
 	}

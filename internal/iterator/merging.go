@@ -1,10 +1,9 @@
 package iterator
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -15,8 +14,10 @@ import (
 //
 // The zero value is an empty one, ready for Init.
 type Merging struct {
-	src []base.Iterator
-	one base.Iterator // the only source: every call goes straight to it
+	src   []base.Iterator
+	one   base.Iterator // the only source: every call goes straight to it
+	steps []KeyStepper  // src as far as they are
+	saved []byte        // the key that NextKey leaves
 
 	heads    []head
 	backward bool
@@ -56,13 +57,18 @@ func NewMerging(sources ...base.Iterator) *Merging {
 func (m *Merging) Init(sources []base.Iterator) {
 	clear(m.src)
 	clear(m.heads)
-	m.src = append(m.src[:0], sources...)
+	clear(m.steps)
+	m.src, m.steps = append(m.src[:0], sources...), m.steps[:0]
+	for _, it := range sources {
+		step, _ := it.(KeyStepper)
+		m.steps = append(m.steps, step)
+	}
 	m.one, m.valid, m.err = nil, false, nil
 	if len(sources) == 1 {
 		m.one = sources[0]
 		return
 	}
-	m.heads = append(m.heads[:0], make([]head, len(sources))...)
+	m.heads = slices.Grow(m.heads[:0], len(sources))[:len(sources)]
 	m.tournament.init(len(sources))
 }
 
@@ -152,7 +158,7 @@ func (m *Merging) advance(ok bool) bool {
 	if !m.load(m.win, ok) {
 		return false
 	}
-	if ok && m.runner >= 0 && m.less(m.win, m.runner) {
+	if m.runner >= 0 && m.less(m.win, m.runner) {
 		return true
 	}
 	m.replay(m)
@@ -207,16 +213,32 @@ func (m *Merging) settle() bool {
 	return m.valid
 }
 
-// prefix returns the first eight bytes of key as a number that orders like them.
-func prefix(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
+// NextKey implements KeyStepper.
+func (m *Merging) NextKey() bool {
+	switch {
+	case m.one != nil:
+		return nextKey(m.one, m.steps[0], &m.saved)
+	case !m.valid:
+		return false
 	}
-	var p uint64
-	for i, c := range key {
-		p |= uint64(c) << (56 - 8*i)
+	// If the second best has another key, older versions can only be in the
+	// current source, which may know where its next key begins.
+	if m.runner >= 0 && !m.backward && m.steps[m.win] != nil && !m.sameKey(m.win, m.runner) {
+		return m.advance(m.steps[m.win].NextKey())
 	}
-	return p
+	m.saved = append(m.saved[:0], m.heads[m.win].key...)
+	for m.Next() {
+		if !equal(m.heads[m.win].key, m.saved) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameKey reports whether two sources stand on versions of the same key.
+func (m *Merging) sameKey(a, b int32) bool {
+	ha, hb := &m.heads[a], &m.heads[b]
+	return ha.prefix == hb.prefix && ha.live == hb.live && equal(ha.key, hb.key)
 }
 
 // less reports whether source a comes before source b in the current direction.
@@ -233,7 +255,7 @@ func (m *Merging) lessTied(a, b int32) bool {
 	if !ha.live || !hb.live {
 		return ha.live
 	}
-	c := bytes.Compare(ha.key, hb.key)
+	c := compareTied(ha.key, hb.key)
 	if c == 0 {
 		c = cmp.Compare(m.src[b].Seq(), m.src[a].Seq())
 	}

@@ -2,6 +2,7 @@ package iterator
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -15,6 +16,10 @@ type Source struct {
 	// over key, 0 if there is none; nil if the run has no range tombstones. It
 	// hides older versions in every source.
 	Cover func(key []byte, vis base.Visibility) uint64
+	// Plain promises that It holds puts only, one per key, all of them visible to
+	// the reader. A single plain source is walked without looking at anything but
+	// its keys.
+	Plain bool
 }
 
 // Visible walks the rows a reader sees: of each key in bounds the newest visible
@@ -26,16 +31,16 @@ type Source struct {
 // off until First, Last or a seek. The zero value has no rows; Init makes it
 // useful.
 type Visible struct {
-	it     base.Iterator // the only source, or merged
-	step   stepper       // over it
 	merged Merging
 	its    []base.Iterator
 	covers []func(key []byte, vis base.Visibility) uint64
 
-	vis       base.Visibility
-	low, high []byte
+	vis        base.Visibility
+	low, high  []byte
+	highPrefix uint64 // a lesser prefix is below high
 
 	valid bool
+	plain bool // the only source is plain, and nothing hides a row
 	key   []byte
 	seq   uint64
 	err   error
@@ -63,15 +68,13 @@ func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) 
 			v.covers = append(v.covers, s.Cover)
 		}
 	}
-	if len(v.its) == 1 {
-		v.merged.Init(nil)
-		v.it = v.its[0]
-	} else {
-		v.merged.Init(v.its)
-		v.it = &v.merged
-	}
-	v.step.init(v.it)
+	v.plain = len(sources) == 1 && sources[0].Plain && len(v.covers) == 0
+	v.merged.Init(v.its)
 	v.vis, v.low, v.high = vis, low, high
+	v.highPrefix = math.MaxUint64
+	if high != nil {
+		v.highPrefix = prefix(high)
+	}
 	v.valid, v.key, v.err = false, nil, nil
 	v.behind.reset()
 }
@@ -85,7 +88,7 @@ func (v *Visible) First() bool {
 		return v.SeekGE(v.low)
 	}
 	v.begin()
-	return v.forward(v.it.First())
+	return v.forward(v.merged.First())
 }
 
 // Last moves to the last row.
@@ -94,7 +97,7 @@ func (v *Visible) Last() bool {
 		return v.SeekLT(v.high)
 	}
 	v.begin()
-	return v.backward(v.it.Last())
+	return v.backward(v.merged.Last())
 }
 
 // SeekGE moves to the first row with a key >= key. The key may be v.Key().
@@ -107,7 +110,7 @@ func (v *Visible) SeekGE(key []byte) bool {
 		return v.off()
 	}
 	v.own = append(v.own[:0], key...) // key may live in what moves now
-	return v.forward(v.it.SeekGE(v.own))
+	return v.forward(v.merged.SeekGE(v.own))
 }
 
 // SeekLT moves to the last row with a key < key. The key may be v.Key().
@@ -120,7 +123,7 @@ func (v *Visible) SeekLT(key []byte) bool {
 		return v.off()
 	}
 	v.own = append(v.own[:0], key...)
-	return v.backward(v.it.SeekLT(v.own))
+	return v.backward(v.merged.SeekLT(v.own))
 }
 
 // begin forgets the position; the sources are about to be positioned anew.
@@ -137,7 +140,7 @@ func (v *Visible) off() bool {
 
 // end ends the walk where the sources ended, or failed.
 func (v *Visible) end() bool {
-	v.err = v.it.Err()
+	v.err = v.merged.Err()
 	return v.off()
 }
 
@@ -146,12 +149,12 @@ func (v *Visible) Next() bool {
 	switch {
 	case !v.valid:
 		return false
+	case v.plain:
+		return v.plainForward(v.merged.one.Next())
 	case v.reverse:
 		return v.turnForward()
-	case v.step.own != nil:
-		return v.forward(v.step.own.NextKey())
 	}
-	return v.forward(v.step.nextKey(v.it))
+	return v.forward(v.merged.NextKey())
 }
 
 // Prev moves to the previous row.
@@ -159,32 +162,43 @@ func (v *Visible) Prev() bool {
 	switch {
 	case !v.valid:
 		return false
+	case v.plain:
+		return v.plainBackward(v.merged.one.Prev())
 	case v.reverse:
-		return v.restore() && v.backward(v.it.Valid())
+		return v.restore() && v.backward(v.merged.Valid())
 	}
-	return v.backward(v.step.prevKey(v.it))
+	return v.turnBackward()
 }
 
 // forward goes on to the first row at or after the entry that the sources stand
 // on, the newest of its key, if ok. The newest version that is visible decides
 // about its key.
 func (v *Visible) forward(ok bool) bool {
-	it := v.it
+	if v.plain {
+		return v.plainForward(ok)
+	}
+	m := &v.merged
 	for ok {
-		key := it.Key()
-		if v.high != nil && bytes.Compare(key, v.high) >= 0 {
+		it := m.one // this loop runs per row: calls of m would come on top of calls of it
+		var key []byte
+		if it != nil {
+			key = it.Key()
+		} else {
+			it, key = m.src[m.win], m.heads[m.win].key
+		}
+		if prefix(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
 			return v.off()
 		}
 		seq := it.Seq()
 		if !v.vis.Sees(seq) {
-			ok = it.Next()
+			ok = m.Next()
 			continue
 		}
-		if it.Kind() == base.KindPut && !v.covered(key, seq) {
+		if it.Kind() == base.KindPut && (len(v.covers) == 0 || !v.covered(key, seq)) {
 			v.key, v.seq, v.valid = key, seq, true
 			return true
 		}
-		ok = v.step.nextKey(it)
+		ok = m.NextKey()
 	}
 	return v.end()
 }
@@ -206,8 +220,13 @@ func (v *Visible) Valid() bool { return v.valid }
 // does not stand on a row.
 func (v *Visible) Key() []byte { return v.key }
 
-// Seq returns the sequence of the row's version.
-func (v *Visible) Seq() uint64 { return v.seq }
+// Seq returns the sequence of the row that v stands on.
+func (v *Visible) Seq() uint64 {
+	if v.plain && v.valid {
+		return v.merged.one.Seq()
+	}
+	return v.seq
+}
 
 // Value returns the row's value, valid until the next positioning call. Nothing
 // of it is read before the call. If it fails the row stays current, unless
@@ -219,7 +238,7 @@ func (v *Visible) Value() ([]byte, error) {
 	case v.reverse:
 		return v.valueBehind()
 	}
-	return v.it.Value()
+	return v.merged.Value()
 }
 
 // Err returns why the walk ended early, nil if it did not.

@@ -17,7 +17,9 @@
 // first empty slot. No entry is maxProbeLines or more away from home: where
 // hashes collide so much (by design of an enemy, the hash has no key) Build
 // gives up with ErrCrowded, and a caller without an index searches. So a probe
-// costs at most maxProbeLines lines, whatever the keys.
+// costs at most maxProbeLines lines, whatever the keys. Good hashes never get
+// there: a run of k full lines begins at a given line with a chance of about
+// exp(-0.3 k) at this load, 10^-17 for 128; a lookup reads 1.2 lines on average.
 //
 // # Concurrency and lifetimes
 //

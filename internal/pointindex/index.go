@@ -27,7 +27,7 @@ const (
 	lineBytes     = slotBytes * lineSlots
 	lineLoad      = 6 // slots taken of lineSlots, on average
 	locBits       = 48
-	maxProbeLines = 16
+	maxProbeLines = 128
 )
 
 // ErrCrowded means so many hashes are alike that an index would not be fast.
@@ -48,6 +48,7 @@ func newIndex(n int, budget *arena.Budget) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	arena.AdviseHuge(mem)
 	budget.Add(arena.ClassIndex, int64(len(mem)))
 	return &Index{mem: mem, lines: uint64(lines), budget: budget}, nil
 }

@@ -240,12 +240,13 @@ func TestAppendChainStaysShort(t *testing.T) {
 	var l *List
 	for i := range 5000 {
 		l = Append(l, Tombstone{fmt.Appendf(nil, "%06d", 2*i), fmt.Appendf(nil, "%06d", 2*i+1), uint64(i + 1)})
-		parts := 0
+		parts, spans := 0, 0
 		for p := l; p != nil; p = p.older {
 			parts++
+			spans += p.spans
 		}
-		if parts > 14 {
-			t.Fatalf("%d parts after %d appends", parts, i+1)
+		if parts > 14 || spans != i+1 {
+			t.Fatalf("%d parts with %d tombstones after %d appends", parts, spans, i+1)
 		}
 	}
 	if l.Len() != 5000 {

@@ -10,8 +10,8 @@
 // # Concurrency
 //
 // Append is called by one goroutine at a time (the holder of the commit lock),
-// WriteOut and Sync by one at a time (the leader of a commit group), concurrently
-// with Append.
+// WriteOut by one at a time (the leader of a commit group), Sync by anybody, all
+// of them concurrently with Append.
 //
 // # Invariants
 //

@@ -16,4 +16,6 @@ func (p Position) Segment() uint64 { return uint64(p) >> 32 }
 // Offset returns the byte offset of p in its segment.
 func (p Position) Offset() int64 { return int64(p & 0xFFFFFFFF) }
 
-func (p Position) String() string { return fmt.Sprintf("segment %d offset %d", p.Segment(), p.Offset()) }
+func (p Position) String() string {
+	return fmt.Sprintf("segment %d offset %d", p.Segment(), p.Offset())
+}

@@ -62,6 +62,20 @@ func (s *Loaded) readLink() {
 	s.walk.Next()
 }
 
+// Records returns how many sequences the frames of the segment use, as far as
+// their headers are intact: a bound for what Replay will find.
+func (s *Loaded) Records() (n int) {
+	for off := int64(base.FileHeaderBytes); off < int64(len(s.Buf)); {
+		h, ok := frame.DecodeHeader(s.Buf[off:], s.walk.ID, off)
+		if !ok {
+			break
+		}
+		n += int(min(h.Count, h.Length/2))
+		off += int64(h.Length)
+	}
+	return n
+}
+
 // Replay is the state of a walk over the log, segment after segment.
 type Replay struct {
 	end    Position // end of the chain of intact frames so far

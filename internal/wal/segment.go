@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -34,6 +35,10 @@ type Segment struct {
 	tail    atomic.Int64 // end of the frames appended
 	written atomic.Int64 // end of the bytes WriteAt has returned for
 	synced  atomic.Int64 // end of the bytes known durable
+
+	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure
+	syncErr error      // guarded by syncing
+	closed  bool       // guarded by syncing
 }
 
 // Create makes the file of segment num, as large as buf, and writes and syncs its
@@ -144,21 +149,21 @@ func (s *Segment) WriteOut() error {
 // next segment's link says that this one ends before it.
 func (s *Segment) Abandon() { s.tail.Store(s.written.Load()) }
 
-// Sync makes durable what has been written up to now.
+// Sync makes durable what has been written up to now. A failure is final: the
+// kernel reports it once and then forgets it, so every later Sync must fail too.
 func (s *Segment) Sync() error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	to := s.written.Load()
-	if s.synced.Load() >= to {
-		return nil
+	if s.syncErr != nil || s.closed || s.synced.Load() >= to {
+		return s.syncErr
 	}
 	if err := s.f.Sync(); err != nil {
-		return fmt.Errorf("sync log segment %s: %w", s.name, err)
+		s.syncErr = fmt.Errorf("sync log segment %s: %w", s.name, err)
+		return s.syncErr
 	}
-	for {
-		old := s.synced.Load()
-		if old >= to || s.synced.CompareAndSwap(old, to) {
-			return nil
-		}
-	}
+	s.synced.Store(to)
+	return nil
 }
 
 // Synced returns the position up to which the segment is known durable.
@@ -167,5 +172,15 @@ func (s *Segment) Synced() Position { return At(s.Num, s.synced.Load()) }
 // Written returns the offset up to which the file has been written.
 func (s *Segment) Written() int64 { return s.written.Load() }
 
-// Close closes the file.
-func (s *Segment) Close() error { return s.f.Close() }
+// Close closes the file. The segment counts as synced from then on: it is closed
+// once tables hold what it held, or for good.
+func (s *Segment) Close() error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.synced.Store(s.written.Load())
+	return s.f.Close()
+}

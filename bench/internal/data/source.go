@@ -116,13 +116,19 @@ func ParseKey(key []byte) (id uint64, ok bool) {
 	return id, true
 }
 
-// Order returns the numbers 0 to n-1 shuffled; different purposes give
-// different orders.
-func Order(n int, seed, purpose uint64) []int32 {
+// Sequence returns the numbers 0 to n-1 in order.
+func Sequence(n int) []int32 {
 	order := make([]int32, n)
 	for i := range order {
 		order[i] = int32(i)
 	}
+	return order
+}
+
+// Order returns the numbers 0 to n-1 shuffled; different purposes give
+// different orders.
+func Order(n int, seed, purpose uint64) []int32 {
+	order := Sequence(n)
 	rng := rand.New(rand.NewPCG(seed, purpose))
 	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order

@@ -12,7 +12,7 @@ func init() {
 				CanSync:  "nothing on a disk to sync",
 				CanDisk:  "keeps nothing on disk",
 				CanOrder: "a map has no order",
-				CanView:  "no transactions",
+				CanView:  "a map has no transactions",
 			},
 		},
 		Settings: func(Options) []Setting { return nil },

@@ -69,7 +69,8 @@ func Names(ds []Driver) []string {
 	return names
 }
 
-// Version returns the version of a module this program was built with.
+// Version returns the version of a module this program was built with; empty if
+// the build does not say.
 func Version(module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if module == "" || !ok {
@@ -84,7 +85,7 @@ func Version(module string) string {
 		}
 		return dep.Version
 	}
-	return "unknown"
+	return ""
 }
 
 func contains(list []string, s string) bool {

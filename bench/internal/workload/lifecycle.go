@@ -44,32 +44,39 @@ var lifecycleColumns = []result.Column{
 func lifecycleConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("one goroutine; %d sequential puts, random gets, random deletes, random puts (new values); then all keys, then all keys with values", p.N),
-		"every put and delete is a commit of its own" + syncCondition(p.Sync),
+		"every put and every delete is a commit of its own" + syncCondition(p.Sync),
 		"nothing is run before the first put: no warm-up; gets find the page cache as the puts left it",
-		"after the deletes every key is checked to be gone (not timed)",
-		"puts = both rounds of puts; sizes are taken after close",
+		"after the deletes every key is checked to be gone, after close the store is opened again and every key read (not timed)",
+		"puts = both rounds of puts; all = puts, gets, deletes and the iteration of pairs; sizes are taken after close",
 	}
 }
 
 func syncCondition(sync bool) string {
 	if sync {
-		return ", deletes too, and asked to be durable when it returns (system calls are not counted in this version)"
+		return " and asked to be durable when it returns (system calls are not counted in this version)"
 	}
-	return ", not synced"
+	return " and not synced"
 }
 
-// lifecycleEstimate: three writes and some five reads for each key. Bolt's
-// share grows with the number of keys, hence the last term.
+// lifecycleEstimate: three writes and some five reads for each key. Bolt writes
+// its list of free pages with every commit, so its deletes and second puts grow
+// with the square of the number of keys.
 func lifecycleEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
-	perKey := 120*time.Microsecond + time.Duration(p.ValueBytes)*30
+	perKey := 80*time.Microsecond + time.Duration(p.ValueBytes)*20
 	if p.Sync && e.Can(engine.CanSync) {
 		perKey += 3 * syncDelay * 3 / 2
 	}
 	if e.Floor {
 		perKey = 10 * time.Microsecond
 	}
-	return 300*time.Millisecond + time.Duration(p.N)*perKey
+	total := 300*time.Millisecond + time.Duration(p.N)*perKey
+	if isBolt(e) {
+		total += time.Duration(p.N) * time.Duration(p.N) * 12
+	}
+	return total
 }
+
+func isBolt(e engine.Info) bool { return e.Name == "boltdb" || e.Name == "bbolt" }
 
 // lifecycle is one run of W1 on one store.
 type lifecycle struct {
@@ -78,17 +85,17 @@ type lifecycle struct {
 	p     Params
 	info  engine.Info
 	store engine.Store
-	puts  time.Duration
-	all   time.Duration
+	spent map[string]time.Duration // by phase
 }
 
 func runLifecycle(rec *Recorder, d engine.Driver, dir string, p Params) error {
-	l := &lifecycle{expectation: expect(p), rec: rec, p: p, info: d.Info}
+	set := expect(p)
+	rec.Begin()
 	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	l.store = store
+	l := &lifecycle{set, rec, p, d.Info, store, map[string]time.Duration{}}
 	if err := l.phases(); err != nil {
 		return err
 	}
@@ -96,24 +103,100 @@ func runLifecycle(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	l.totals(span.Time)
-	return l.sizes(dir)
+	l.spent["close"] = span.Time
+	l.totals()
+	if err := recordDisk(rec, dir, "disk", "disk_allocated"); err != nil {
+		return err
+	}
+	rec.End()
+	l.cannot()
+	return l.survived(d, dir, p)
 }
 
 func (l *lifecycle) phases() error {
-	steps := []func() error{
-		func() error { return l.puts0("put", data.Order(0, 0, 0)) },
-		l.gets,
-		l.deletes,
+	for _, phase := range []func() error{
+		func() error { return l.putAll("put", data.Sequence(l.n)) },
+		func() error { return l.getEach(data.Order(l.n, l.p.Seed, 1)) },
+		func() error { return l.deleteAll(data.Order(l.n, l.p.Seed, 2)) },
 		func() error { return l.noneLeft(l.store) },
-		func() error { l.version = 1; return l.puts0("put2", data.Order(l.n, l.p.Seed, 3)) },
+		func() error { l.version++; return l.putAll("put2", data.Order(l.n, l.p.Seed, 3)) },
 		l.walkKeys,
 		l.walkPairs,
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	} {
+		if err := phase(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (l *lifecycle) phase(key string, fn func() error) error {
+	span, err := l.rec.Phase(key, l.n, fn)
+	l.spent[key] = span.Time
+	return err
+}
+
+func (l *lifecycle) putAll(key string, order []int32) error {
+	return l.phase(key, func() error {
+		for _, i := range order {
+			if err := l.store.Put(l.keys.At(int(i)), l.value(uint64(i))); err != nil {
+				return fmt.Errorf("put of key %d: %w", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (l *lifecycle) getEach(order []int32) error {
+	return l.phase("get", func() error { return l.getAll(l.store, order) })
+}
+
+func (l *lifecycle) deleteAll(order []int32) error {
+	return l.phase("delete", func() error {
+		for _, i := range order {
+			if err := l.store.Delete(l.keys.At(int(i))); err != nil {
+				return fmt.Errorf("delete of key %d: %w", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (l *lifecycle) walkKeys() error {
+	walker, ok := l.store.(engine.KeyWalker)
+	if !ok {
+		l.rec.None(l.info.Cannot[engine.CanKeys], "keys")
+		return nil
+	}
+	w := l.newWalk(l.info.Can(engine.CanOrder))
+	return l.phase("keys", func() error { return w.end(walker.Keys(w.key)) })
+}
+
+func (l *lifecycle) walkPairs() error {
+	walker, ok := l.store.(engine.PairWalker)
+	if !ok {
+		l.rec.None(l.info.Cannot[engine.CanPairs], "pairs")
+		return nil
+	}
+	w := l.newWalk(l.info.Can(engine.CanOrder))
+	return l.phase("pairs", func() error { return w.end(walker.Pairs(w.pair)) })
+}
+
+func (l *lifecycle) totals() {
+	puts := l.spent["put"] + l.spent["put2"]
+	l.rec.Set("put_total", float64(puts))
+	l.rec.Set("close", float64(l.spent["close"]))
+	l.rec.Set("put_close", float64(puts+l.spent["close"]))
+	all := puts + l.spent["get"] + l.spent["delete"] + l.spent["pairs"] + l.spent["close"]
+	l.rec.Set("total", float64(all))
+}
+
+// cannot takes back figures that would mean nothing for this engine.
+func (l *lifecycle) cannot() {
+	if why, no := l.info.Cannot[engine.CanDisk]; no {
+		l.rec.None(why, "disk", "disk_allocated", "close", "put_close", "total")
+	}
+	if why, no := l.info.Cannot[engine.CanSync]; no && l.p.Sync {
+		l.rec.None(why, "put", "delete", "put2", "put_total", "put_close", "total", "put_allocs")
+	}
 }

@@ -10,6 +10,7 @@ type Recorder struct {
 	Metrics map[string]float64
 	NA      map[string]string
 	Notes   []string
+	before  usage
 }
 
 // NewRecorder returns an empty recorder.

@@ -66,6 +66,21 @@ func (e *expectation) lost(id uint64, err error) error {
 	return err
 }
 
+// survived opens a closed store once more and reads every key. It is not timed.
+func (e *expectation) survived(d engine.Driver, dir string, p Params) error {
+	if !d.Info.Can(engine.CanDisk) {
+		return nil
+	}
+	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	if err != nil {
+		return fmt.Errorf("open after close: %w", err)
+	}
+	if err := e.getAll(store, data.Sequence(e.n)); err != nil {
+		return fmt.Errorf("after close and open: %w", err)
+	}
+	return store.Close()
+}
+
 // noneLeft fails unless every key is absent.
 func (e *expectation) noneLeft(r engine.Reader) error {
 	see := func([]byte) error { return nil }

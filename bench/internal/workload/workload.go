@@ -82,7 +82,7 @@ func (w Workload) Cells(s Scale) []Params {
 	return cells
 }
 
-// Common are the columns every workload has; the harness fills them.
+// Common are the columns every workload has, by Recorder.Begin and End.
 var Common = []result.Column{
 	{Key: RSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
@@ -92,6 +92,8 @@ var Common = []result.Column{
 const (
 	RSS = "peak_rss"
 	CPU = "cpu"
+	// RSSBefore is the resident size before the engine was opened; not a column.
+	RSSBefore = "rss_before"
 )
 
 var workloads []Workload

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/harness"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "list the engines and the workloads, and what each can do",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			listEngines(cmd.OutOrStdout())
+			listWorkloads(cmd.OutOrStdout())
+			return nil
+		},
+	}
+}
+
+func listEngines(w io.Writer) {
+	t := plainTable()
+	head := table.Row{"engine", "version"}
+	for _, a := range engine.Abilities {
+		head = append(head, string(a))
+	}
+	t.AppendHeader(append(head, "what it is"))
+	var remarks []string
+	for _, d := range engine.All() {
+		row := table.Row{d.Info.Name, engine.Version(d.Info.Module)}
+		for _, a := range engine.Abilities {
+			row = append(row, yesOrNo(d.Info, a))
+		}
+		t.AppendRow(append(row, d.Info.Title))
+		remarks = append(remarks, remarksOn(d)...)
+	}
+	fmt.Fprintln(w, t.Render())
+	fmt.Fprintln(w, strings.Join(remarks, "\n"))
+	fmt.Fprintln(w)
+}
+
+func yesOrNo(info engine.Info, a engine.Ability) string {
+	switch {
+	case info.Absent != "":
+		return "?"
+	case info.Can(a):
+		return "yes"
+	}
+	return "-"
+}
+
+// remarksOn says why an engine cannot do something and what is set.
+func remarksOn(d engine.Driver) []string {
+	var out []string
+	if d.Info.Absent != "" {
+		out = append(out, fmt.Sprintf("  %s: %s", d.Info.Name, d.Info.Absent))
+	}
+	for _, a := range engine.Abilities {
+		if why := d.Info.Cannot[a]; why != "" {
+			out = append(out, fmt.Sprintf("  %s, no %s: %s", d.Info.Name, a, why))
+		}
+	}
+	if d.Settings == nil {
+		return out
+	}
+	for _, s := range harness.Settings(d) {
+		out = append(out, fmt.Sprintf("  %s sets %s %s (%s)", d.Info.Name, s.When, s.Option, s.Reason))
+	}
+	return out
+}
+
+func listWorkloads(w io.Writer) {
+	t := plainTable()
+	t.AppendHeader(table.Row{"workload", "variant", "quick n", "full n", "value bytes", "what it does"})
+	for _, wl := range workload.All() {
+		t.AppendRow(table.Row{wl.Name, wl.Variant, numbers(wl.QuickN), numbers(append(append([]int{}, wl.QuickN...), wl.FullN...)), wl.ValueBytes, wl.Title})
+	}
+	fmt.Fprintln(w, t.Render())
+}
+
+func numbers(ns []int) string { return strings.Trim(fmt.Sprint(ns), "[]") }
+
+func plainTable() table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleDefault)
+	t.Style().Format.Header = text.FormatDefault
+	return t
+}

@@ -1,0 +1,81 @@
+// Command cairn-bench runs the workloads of the laboratory on all engines side by
+// side and says first where Cairn is behind.
+//
+//	cairn-bench run                       the quick suite, within 10 minutes
+//	cairn-bench run -full -json out.json  the full suite, and its raw figures
+//	cairn-bench list                      engines, workloads, what each can do
+//
+// Exit codes: 0 all cells count; 1 a cell is void or failed, or the run could not
+// be made; 2 wrong usage; 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cairndb/cairn/bench/internal/harness"
+)
+
+func main() {
+	if harness.IsChild() {
+		harness.Child()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(exitCode(command().ExecuteContext(ctx)))
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "cairn-bench",
+		Short:         "compare embedded key-value stores on this machine",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(runCommand(), listCommand())
+	root.SetArgs(doubleDashes(os.Args[1:]))
+	return root
+}
+
+// doubleDashes lets -suite be written for --suite, as Go's own tools do.
+func doubleDashes(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if len(a) > 1 && a[0] == '-' && a != "-h" && !strings.ContainsAny(a[1:2], "-0123456789.") {
+			a = "-" + a
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// usageError is the caller's mistake.
+type usageError struct{ error }
+
+// errBadCells: the run was made, and cells of it do not count.
+var errBadCells = errors.New("cells do not count")
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case harness.Interrupted(err):
+		fmt.Fprintln(os.Stderr, "cairn-bench: interrupted; children killed, data removed")
+		return 130
+	case errors.As(err, &usage):
+		fmt.Fprintln(os.Stderr, "cairn-bench:", err)
+		return 2
+	}
+	fmt.Fprintln(os.Stderr, "cairn-bench:", err)
+	return 1
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/harness"
+	"github.com/cairndb/cairn/bench/internal/report"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// quickBudget keeps the quick suite, compilation included, below ten minutes.
+const quickBudget = 6 * time.Minute
+
+// flags of the verb run.
+type flags struct {
+	suite, engines    []string
+	quick, full       bool
+	n, values, rounds int
+	sync              string
+	seed              uint64
+	budget, timeout   time.Duration
+	dir, json, format string
+}
+
+func runCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "run workloads on engines and print what came out",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	set := cmd.Flags()
+	set.StringSliceVar(&f.suite, "suite", nil, "workloads, as in w1,w4 (default all)")
+	set.StringSliceVar(&f.engines, "engines", nil, "engines, as in cairn,bbolt (default all)")
+	set.BoolVar(&f.quick, "quick", false, "the small counts only; this is the default")
+	set.BoolVar(&f.full, "full", false, "the large counts too; takes hours where syncs are slow")
+	set.IntVar(&f.n, "n", 0, "number of keys, in place of the suite's")
+	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
+	set.IntVar(&f.rounds, "rounds", 0, "rounds (default: up to 3, as many as the budget holds)")
+	set.StringVar(&f.sync, "sync", "both", "on, off or both")
+	set.Uint64Var(&f.seed, "seed", 1, "of the data and the orders")
+	set.DurationVar(&f.budget, "budget", 0, "start no round that would end later (default 6m for the quick suite, none for the full)")
+	set.DurationVar(&f.timeout, "timeout", 0, "for one cell (default: far more than it should take)")
+	set.StringVar(&f.dir, "dir", "", "where the data go (default: the directory for temporary files)")
+	set.StringVar(&f.json, "json", "", "also write everything measured to this file")
+	set.StringVar(&f.format, "format", "text", "of standard output: text, json or benchstat")
+	return cmd
+}
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unexpected %q", args[0])}
+	}
+	return nil
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	plan, err := f.plan()
+	if err != nil {
+		return usageError{err}
+	}
+	if f.dir, err = harness.Place(f.dir); err != nil {
+		return err
+	}
+	machine, err := harness.Machine(f.dir)
+	if err != nil {
+		return err
+	}
+	f.fitRounds(&plan, machine.SyncDelay)
+	announce(cmd.ErrOrStderr(), plan, machine, f.dir)
+	run, err := harness.Run(cmd.Context(), plan, harness.Config{
+		Dir: f.dir, Seed: f.seed, Machine: machine,
+		Progress: harness.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))),
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.write(cmd.OutOrStdout(), run); err != nil {
+		return err
+	}
+	if bad := run.Bad(); len(bad) > 0 {
+		return fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
+	}
+	return nil
+}
+
+// plan checks the flags and lists the cells.
+func (f *flags) plan() (harness.Plan, error) {
+	if err := f.check(); err != nil {
+		return harness.Plan{}, err
+	}
+	engines, err := engine.Choose(f.engines)
+	if err != nil {
+		return harness.Plan{}, err
+	}
+	workloads, err := workload.Choose(f.suite)
+	if err != nil {
+		return harness.Plan{}, err
+	}
+	scale := workload.Scale{Full: f.full, N: f.n, ValueBytes: f.values, Sync: syncModes[f.sync], Seed: f.seed}
+	plan := harness.NewPlan(engines, workloads, scale)
+	plan.Limit = f.timeout
+	return plan, nil
+}
+
+var syncModes = map[string][]bool{"on": {true}, "off": {false}, "both": {true, false}}
+
+func (f *flags) check() error {
+	switch {
+	case f.quick && f.full:
+		return fmt.Errorf("-quick and -full exclude each other")
+	case f.n < 0 || f.n > 1<<30:
+		return fmt.Errorf("-n %d: want 1 to %d", f.n, 1<<30)
+	case f.values < 0 || f.values > data.MaxValueBytes:
+		return fmt.Errorf("-values %d: want 1 to %d", f.values, data.MaxValueBytes)
+	case f.rounds < 0:
+		return fmt.Errorf("-rounds %d", f.rounds)
+	case syncModes[f.sync] == nil:
+		return fmt.Errorf("-sync %q: want on, off or both", f.sync)
+	case f.format != "text" && f.format != "json" && f.format != "benchstat":
+		return fmt.Errorf("-format %q: want text, json or benchstat", f.format)
+	}
+	return nil
+}
+
+// fitRounds: asked for, or up to three as the budget allows.
+func (f *flags) fitRounds(plan *harness.Plan, syncDelay time.Duration) {
+	budget := f.budget
+	if budget == 0 && !f.full && f.rounds == 0 {
+		budget = quickBudget
+	}
+	plan.FitRounds(budget, syncDelay, 3)
+	if f.rounds > 0 {
+		plan.Rounds = f.rounds
+	}
+}
+
+// announce says what will happen and how long it should take.
+func announce(w io.Writer, plan harness.Plan, m result.Machine, dir string) {
+	fmt.Fprintf(w, "cairn-bench: %d engines, %d workloads, %d rounds: about %s (a sync takes %s here)\n",
+		len(plan.Engines), len(plan.Tables), plan.Rounds, harness.Rough(plan.Estimate(m.SyncDelay)), m.SyncDelay.Round(time.Microsecond))
+	fmt.Fprintf(w, "cairn-bench: data in %s (%s), removed at the end\n", dir, m.Filesystem)
+	for _, d := range plan.Engines {
+		if d.Info.Absent != "" {
+			fmt.Fprintf(w, "cairn-bench: %s: %s\n", d.Info.Name, d.Info.Absent)
+		}
+	}
+}
+
+func (f *flags) write(w io.Writer, run *result.Run) error {
+	if f.json != "" {
+		if err := writeJSON(f.json, run); err != nil {
+			return err
+		}
+	}
+	switch f.format {
+	case "json":
+		return run.Encode(w)
+	case "benchstat":
+		return report.Benchstat(w, run)
+	}
+	return report.Text(w, run)
+}
+
+func writeJSON(name string, run *result.Run) error {
+	var text strings.Builder
+	if err := run.Encode(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text.String()), 0o644)
+}

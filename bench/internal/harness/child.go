@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// childMark in the environment makes the program a child.
+const childMark = "CAIRN_BENCH_CHILD"
+
+// order is what the child is told.
+type order struct {
+	Engine string          `json:"engine"`
+	Params workload.Params `json:"params"`
+	Root   string          `json:"root"` // removed if the harness is gone
+	Dir    string          `json:"dir"`  // of the store, within Root
+}
+
+// outcome is what the child answers.
+type outcome struct {
+	Status  result.Status      `json:"status"`
+	Reason  string             `json:"reason,omitempty"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	NA      map[string]string  `json:"na,omitempty"`
+	Notes   []string           `json:"notes,omitempty"`
+}
+
+// IsChild reports whether this process was started to run one cell. If so main
+// calls Child at once and does nothing else.
+func IsChild() bool { return os.Getenv(childMark) != "" }
+
+// Child runs the cell ordered on standard input and exits.
+func Child() {
+	in := bufio.NewReader(os.Stdin)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		os.Exit(3)
+	}
+	var o order
+	if err := json.Unmarshal(line, &o); err != nil {
+		fmt.Fprintln(os.Stderr, "cairn-bench: bad order:", err)
+		os.Exit(3)
+	}
+	watchParent(in, o.Root)
+	out := os.Stdout
+	os.Stdout = os.Stderr // what an engine prints must not mix with the answer
+	if err := json.NewEncoder(out).Encode(runCell(o)); err != nil {
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+// watchParent ends the process, data first, when the harness is gone.
+func watchParent(in io.Reader, root string) {
+	var once sync.Once
+	orphaned := func() {
+		once.Do(func() {
+			removeForGood(root)
+			os.Exit(4)
+		})
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		orphaned()
+	}()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM) // the parent-death signal
+	go func() {
+		<-signals
+		orphaned()
+	}()
+}
+
+// removeForGood removes a directory into which this very process may still be
+// writing.
+func removeForGood(dir string) {
+	for range 50 {
+		_ = os.RemoveAll(dir)
+		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func runCell(o order) outcome {
+	d, err := engine.Find(o.Engine)
+	if err != nil {
+		return outcome{Status: result.Failed, Reason: err.Error()}
+	}
+	w, err := workload.Find(o.Params.Workload)
+	if err != nil {
+		return outcome{Status: result.Failed, Reason: err.Error()}
+	}
+	rec := workload.NewRecorder()
+	err = w.Run(rec, d, o.Dir, o.Params)
+	return judge(rec, err)
+}
+
+func judge(rec *workload.Recorder, err error) outcome {
+	var wrong *workload.WrongAnswer
+	switch {
+	case errors.As(err, &wrong):
+		return outcome{Status: result.Void, Reason: err.Error()}
+	case err != nil:
+		return outcome{Status: result.Failed, Reason: err.Error()}
+	}
+	return outcome{Status: result.OK, Metrics: rec.Metrics, NA: rec.NA, Notes: rec.Notes}
+}

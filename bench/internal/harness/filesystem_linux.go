@@ -1,0 +1,30 @@
+package harness
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// filesystem names the file system of dir and says whether it is only memory.
+func filesystem(dir string) (name string, volatile bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "", false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC:
+		return "ext4", false
+	case unix.XFS_SUPER_MAGIC:
+		return "xfs", false
+	case unix.BTRFS_SUPER_MAGIC:
+		return "btrfs", false
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return "overlayfs", false
+	case unix.TMPFS_MAGIC:
+		return "tmpfs", true
+	case unix.RAMFS_MAGIC:
+		return "ramfs", true
+	}
+	return fmt.Sprintf("type 0x%x", uint32(st.Type)), false
+}

@@ -1,0 +1,178 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// Config is everything a run needs beside its plan.
+type Config struct {
+	Dir      string // where the data go; exists
+	Seed     uint64
+	Machine  result.Machine
+	Progress *Progress // nil: silent
+}
+
+// Run carries the plan out. When the context is cancelled it kills the child,
+// removes the data and returns what was measured so far with an error.
+func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
+	root, err := os.MkdirTemp(cfg.Dir, "cairn-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer removeForGood(root)
+	run := describe(plan, cfg)
+	started := time.Now()
+	defer func() { run.Elapsed = time.Since(started) }()
+	r := &runner{plan: &plan, cfg: cfg, root: root, run: run}
+	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
+	defer cfg.Progress.end()
+	for n := 1; n <= plan.Rounds; n++ {
+		if stop := r.outOfTime(n, time.Since(started)); stop != "" {
+			run.Stopped = stop
+			break
+		}
+		if err := r.round(ctx, n); err != nil {
+			return run, err
+		}
+	}
+	return run, nil
+}
+
+type runner struct {
+	plan *Plan
+	cfg  Config
+	root string
+	run  *result.Run
+}
+
+// outOfTime says why round n does not begin, if the budget would not hold it.
+func (r *runner) outOfTime(n int, spent time.Duration) string {
+	if r.plan.Budget == 0 || n == 1 || spent+spent/time.Duration(n-1) <= r.plan.Budget {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rounds: another would not fit the budget of %s", n-1, r.plan.Rounds, r.plan.Budget)
+}
+
+func (r *runner) round(ctx context.Context, n int) error {
+	for _, c := range r.plan.round(n) {
+		if err := r.cell(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) cell(ctx context.Context, c cell) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	r.cfg.Progress.next(c)
+	done := result.Cell{Workload: c.Params.ID(), Engine: c.driver.Info.Name, Round: c.round, Place: c.place}
+	start := time.Now()
+	out, err := r.child(ctx, c)
+	if err != nil {
+		return err
+	}
+	done.Elapsed = time.Since(start)
+	done.Status, done.Reason = out.Status, out.Reason
+	done.Metrics, done.NA, done.Notes = out.Metrics, out.NA, out.Notes
+	r.run.Cells = append(r.run.Cells, done)
+	r.cfg.Progress.done(c, done)
+	return nil
+}
+
+func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
+	if why := c.driver.Info.Absent; why != "" {
+		return outcome{Status: result.Absent, Reason: why}, nil
+	}
+	dir := filepath.Join(r.root, "store")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return outcome{}, err
+	}
+	defer settle()
+	defer removeForGood(dir)
+	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
+	return spawn(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+}
+
+// Interrupted reports whether err of Run says that its context was cancelled.
+func Interrupted(err error) bool { return errors.Is(err, errInterrupted) }
+
+// describe fills in everything of a run that is known beforehand.
+func describe(plan Plan, cfg Config) *result.Run {
+	source := data.NewSource(cfg.Seed)
+	ratio := source.Compressibility(4096)
+	run := &result.Run{
+		Schema: result.Schema, Command: os.Args, Started: time.Now(), Rounds: plan.Rounds, Machine: cfg.Machine,
+		Data: result.Data{Seed: cfg.Seed, PoolBytes: data.PoolBytes, Snappy4K: ratio.Snappy4K, Snappy32K: ratio.Snappy32K},
+	}
+	for _, d := range plan.Engines {
+		run.Engines = append(run.Engines, describeEngine(d))
+	}
+	for _, t := range plan.Tables {
+		run.Workloads = append(run.Workloads, describeTable(t, source))
+	}
+	return run
+}
+
+func describeEngine(d engine.Driver) result.Engine {
+	e := result.Engine{
+		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: engine.Version(d.Info.Module),
+		Floor: d.Info.Floor, Absent: d.Info.Absent, Cannot: map[string]string{},
+	}
+	for ability, why := range d.Info.Cannot {
+		e.Cannot[string(ability)] = why
+	}
+	if d.Settings != nil {
+		e.Settings = Settings(d)
+	}
+	return e
+}
+
+// Settings lists what a driver sets in both modes, and says which where they differ.
+func Settings(d engine.Driver) []result.Setting {
+	on, off := d.Settings(engine.Options{Sync: true}), d.Settings(engine.Options{})
+	var all []result.Setting
+	for _, s := range on {
+		when := workload.SyncLabel(true)
+		if has(off, s) {
+			when = ""
+		}
+		all = append(all, result.Setting{When: when, Option: s.Option, Reason: s.Reason})
+	}
+	for _, s := range off {
+		if !has(on, s) {
+			all = append(all, result.Setting{When: workload.SyncLabel(false), Option: s.Option, Reason: s.Reason})
+		}
+	}
+	return all
+}
+
+func has(list []engine.Setting, s engine.Setting) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+func describeTable(t Table, source *data.Source) result.Workload {
+	p := t.Params
+	return result.Workload{
+		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
+		DataBytes: p.DataBytes(), Snappy: source.Compressibility(p.ValueBytes).Values, Sync: p.Sync,
+		Conditions: t.Workload.Conditions(p),
+		Columns:    append(append([]result.Column{}, t.Workload.Columns...), workload.Common...),
+	}
+}

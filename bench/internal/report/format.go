@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// formatValue prints a number with three digits and a unit people read.
+func formatValue(v float64, unit result.Unit) string {
+	switch unit {
+	case result.NanosPerOp, result.Nanos:
+		return scale(v, []step{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}})
+	case result.Bytes, result.BytesPerOp:
+		return scale(v, []step{{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}})
+	}
+	return digits(v)
+}
+
+type step struct {
+	size float64
+	name string
+}
+
+func scale(v float64, steps []step) string {
+	use := steps[0]
+	for _, s := range steps {
+		if math.Abs(v) >= s.size*0.9995 {
+			use = s
+		}
+	}
+	return digits(v/use.size) + " " + use.name
+}
+
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a == 0:
+		return "0"
+	case a >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// formatFigure adds the spread: "+-" for a confidence interval, "~" for a range.
+func formatFigure(f Figure, unit result.Unit) string {
+	text := formatValue(f.Median, unit)
+	if f.Rounds < 2 {
+		return text
+	}
+	mark := "~"
+	if f.Interval {
+		mark = "+-"
+	}
+	return fmt.Sprintf("%s %s%.0f%%", text, mark, 100*f.spread())
+}
+
+func formatRatio(r float64) string {
+	switch {
+	case math.IsInf(r, 1):
+		return "more than none"
+	case r >= 100:
+		return fmt.Sprintf("%.0fx", r)
+	}
+	return fmt.Sprintf("%.2fx", r)
+}

@@ -1,0 +1,221 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchmath"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// Subject is the engine the report is about.
+const Subject = "cairn"
+
+// Figure is one metric over all rounds.
+type Figure struct {
+	Median    float64
+	Low, High float64
+	Rounds    int
+	Interval  bool   // Low and High are a 95 % confidence interval, else the range of the rounds
+	None      string // why there is no figure; empty if there is one
+}
+
+// Known reports whether there is a figure.
+func (f Figure) Known() bool { return f.None == "" && f.Rounds > 0 }
+
+// Row is one engine of a table.
+type Row struct {
+	Engine  result.Engine
+	Figures map[string]Figure // by column key
+	Status  result.Status     // the worst of all rounds
+	Reason  string            // of that status
+	Notes   []string
+}
+
+// Table is one workload.
+type Table struct {
+	Workload result.Workload
+	Rows     []Row
+}
+
+// Tabulate sums the rounds up.
+func Tabulate(run *result.Run) []Table {
+	var tables []Table
+	for _, w := range run.Workloads {
+		t := Table{Workload: w}
+		for _, e := range run.Engines {
+			t.Rows = append(t.Rows, makeRow(w, e, cellsOf(run, w.ID, e.Name)))
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+func cellsOf(run *result.Run, workload, engine string) []result.Cell {
+	var cells []result.Cell
+	for _, c := range run.Cells {
+		if c.Workload == workload && c.Engine == engine {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
+	row := Row{Engine: e, Figures: map[string]Figure{}, Status: result.OK}
+	if len(cells) == 0 {
+		row.Status, row.Reason = result.Absent, "not run"
+	}
+	for _, c := range cells {
+		if c.Status != result.OK && row.Status != result.Void {
+			row.Status, row.Reason = c.Status, fmt.Sprintf("round %d: %s", c.Round, c.Reason)
+			if c.Status == result.Absent {
+				row.Reason = c.Reason
+			}
+		}
+		for _, note := range c.Notes {
+			if !slices.Contains(row.Notes, note) {
+				row.Notes = append(row.Notes, note)
+			}
+		}
+	}
+	if row.Status == result.OK {
+		for _, col := range w.Columns {
+			row.Figures[col.Key] = makeFigure(col.Key, cells)
+		}
+	}
+	return row
+}
+
+func makeFigure(key string, cells []result.Cell) Figure {
+	var values []float64
+	for _, c := range cells {
+		if why, no := c.NA[key]; no {
+			return Figure{None: why}
+		}
+		if v, ok := c.Metrics[key]; ok {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return Figure{None: "not measured"}
+	}
+	return summarise(values)
+}
+
+// summarise: benchmath gives no interval for fewer than six values, then the
+// range of the values stands in.
+func summarise(values []float64) Figure {
+	s := benchmath.NewSample(values, &benchmath.DefaultThresholds)
+	sum := benchmath.AssumeNothing.Summary(s, 0.95)
+	f := Figure{Median: sum.Center, Low: sum.Lo, High: sum.Hi, Rounds: len(values), Interval: true}
+	if math.IsInf(sum.Lo, 0) || math.IsInf(sum.Hi, 0) || math.IsNaN(sum.Lo) {
+		f.Low, f.High, f.Interval = s.Values[0], s.Values[len(s.Values)-1], false
+	}
+	return f
+}
+
+// spread is the greater distance of an end from the median, relative to it.
+func (f Figure) spread() float64 {
+	if f.Median == 0 {
+		return 0
+	}
+	return max(f.High/f.Median-1, 1-f.Low/f.Median)
+}
+
+// Find returns the row of an engine.
+func (t Table) Find(engine string) (Row, bool) {
+	for _, r := range t.Rows {
+		if r.Engine.Name == engine {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// Best returns the least figure of a column among the stores that take keeps.
+func (t Table) Best(column string, take func(result.Engine) bool) (engine string, f Figure, ok bool) {
+	for _, r := range t.Rows {
+		have := r.Figures[column]
+		if !have.Known() || r.Engine.Floor || !take(r.Engine) {
+			continue
+		}
+		if !ok || have.Median < f.Median {
+			engine, f, ok = r.Engine.Name, have, true
+		}
+	}
+	return engine, f, ok
+}
+
+func anyEngine(result.Engine) bool { return true }
+func rival(e result.Engine) bool   { return e.Name != Subject }
+
+// Gap is a figure of Cairn beside the best rival's.
+type Gap struct {
+	Workload result.Workload
+	Column   result.Column
+	Cairn    Figure
+	Rival    string
+	Best     Figure
+}
+
+// Ratio is Cairn's figure divided by the rival's: above 1 Cairn is behind.
+func (g Gap) Ratio() float64 {
+	if g.Best.Median == g.Cairn.Median {
+		return 1
+	}
+	return g.Cairn.Median / g.Best.Median
+}
+
+// Doubt says why the difference may be none; empty if it looks real.
+func (g Gap) Doubt() string {
+	switch {
+	case g.Cairn.Rounds < 2 || g.Best.Rounds < 2:
+		return "one round"
+	case g.Cairn.Low <= g.Best.High && g.Best.Low <= g.Cairn.High:
+		return "intervals overlap"
+	}
+	return ""
+}
+
+// Gaps compares Cairn with the best rival in every ranked column of a table.
+func (t Table) Gaps() []Gap {
+	row, ok := t.Find(Subject)
+	if !ok {
+		return nil
+	}
+	var gaps []Gap
+	for _, col := range t.Workload.Columns {
+		have := row.Figures[col.Key]
+		name, best, ok := t.Best(col.Key, rival)
+		if col.Ranked && ok && have.Known() {
+			gaps = append(gaps, Gap{t.Workload, col, have, name, best})
+		}
+	}
+	return gaps
+}
+
+// Behind lists where Cairn is not the best, worst first.
+func Behind(tables []Table) []Gap {
+	var behind []Gap
+	for _, t := range tables {
+		for _, g := range t.Gaps() {
+			if g.Ratio() > 1 {
+				behind = append(behind, g)
+			}
+		}
+	}
+	slices.SortStableFunc(behind, func(a, b Gap) int {
+		switch ra, rb := a.Ratio(), b.Ratio(); {
+		case ra > rb:
+			return -1
+		case ra < rb:
+			return 1
+		}
+		return strings.Compare(a.Workload.ID, b.Workload.ID)
+	})
+	return behind
+}

@@ -1,0 +1,286 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// Text writes the whole run as text: first where Cairn is behind, then what went
+// wrong, then the conditions, then a table for each workload, then the engines.
+func Text(w io.Writer, run *result.Run) error {
+	p := &printer{w: w, run: run, tables: Tabulate(run)}
+	p.behind()
+	p.bad()
+	p.conditions()
+	for _, t := range p.tables {
+		p.table(t)
+	}
+	p.engines()
+	return p.err
+}
+
+type printer struct {
+	w      io.Writer
+	run    *result.Run
+	tables []Table
+	err    error // the first of a write
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// behind comes first, whatever it says.
+func (p *printer) behind() {
+	p.line("WHERE CAIRN IS BEHIND")
+	compared := 0
+	for _, t := range p.tables {
+		compared += len(t.Gaps())
+	}
+	gaps := Behind(p.tables)
+	switch {
+	case compared == 0:
+		p.line("  nothing to compare: %s", p.whyNotCompared())
+	case len(gaps) == 0:
+		p.line("  nowhere: best in all %d figures compared", compared)
+	default:
+		p.line("  in %d of %d figures (ratio: cairn's figure divided by the best rival's)", len(gaps), compared)
+		t := newTable("ratio", "workload", "figure", "cairn", "best rival", "", "doubt")
+		for _, g := range gaps {
+			t.AppendRow(table.Row{formatRatio(g.Ratio()), g.Workload.ID, g.Column.Title,
+				formatFigure(g.Cairn, g.Column.Unit), formatFigure(g.Best, g.Column.Unit), g.Rival, g.Doubt()})
+		}
+		p.line("%s", t.Render())
+	}
+	p.line("")
+}
+
+func (p *printer) whyNotCompared() string {
+	for _, t := range p.tables {
+		if row, ok := t.Find(Subject); ok && row.Reason != "" {
+			return "cairn " + row.Reason
+		}
+	}
+	return "cairn was not run beside a rival"
+}
+
+func (p *printer) bad() {
+	cells := p.run.Bad()
+	if len(cells) == 0 {
+		return
+	}
+	p.line("CELLS THAT DO NOT COUNT")
+	for _, c := range cells {
+		p.line("  %s %s round %d: %s: %s", c.Engine, c.Workload, c.Round, strings.ToUpper(string(c.Status)), c.Reason)
+	}
+	p.line("")
+}
+
+func (p *printer) conditions() {
+	m, d := p.run.Machine, p.run.Data
+	p.line("CONDITIONS")
+	p.line("  machine    %s/%s %s, %s, %d cores for Go, memory %s, load when it began %s", m.OS, m.Arch, m.Kernel, m.CPU, m.Cores,
+		formatValue(float64(m.MemoryBytes), result.Bytes), orUnknown(m.Load))
+	p.line("  go         %s %s", m.Go, strings.Join(m.Environment, " "))
+	p.line("  disk       %s; a 4 KiB write with fsync takes %s (median of 15)", orUnknown(m.Filesystem), formatValue(float64(m.SyncDelay), result.Nanos))
+	if m.Volatile {
+		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
+	}
+	p.line("  data       seed %d; windows into %d MiB of JSON-lines log text; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks",
+		d.Seed, d.PoolBytes>>20, d.Snappy4K, d.Snappy32K)
+	p.line("  rounds     %d, interleaved, starting engine rotated, one process per cell, dirty pages written back between cells", p.run.Rounds)
+	if p.run.Stopped != "" {
+		p.line("             stopped after %s", p.run.Stopped)
+	}
+	p.line("  took       %s", p.run.Elapsed.Round(100*time.Millisecond))
+	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
+	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", p.before())
+	p.line("  durability as each engine was asked; the system calls are not counted in this version")
+	p.line("")
+}
+
+// before is the greatest resident size any cell had before its engine was opened.
+func (p *printer) before() string {
+	most := 0.0
+	for _, c := range p.run.Cells {
+		most = max(most, c.Metrics[workload.RSSBefore])
+	}
+	if most == 0 {
+		return "an unknown part"
+	}
+	return "up to " + formatValue(most, result.Bytes)
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+func newTable(head ...string) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleDefault)
+	t.Style().Format.Header = text.FormatDefault
+	t.Style().Format.Footer = text.FormatDefault
+	row := table.Row{}
+	for _, h := range head {
+		row = append(row, h)
+	}
+	t.AppendHeader(row)
+	return t
+}
+
+// table prints a workload: one table per group of columns, then the footnotes.
+func (p *printer) table(t Table) {
+	w := t.Workload
+	p.line("%s", w.ID)
+	p.line("  %s", w.Title)
+	for _, c := range w.Conditions {
+		p.line("  - %s", c)
+	}
+	p.line("  - data set %s%s; values compress %.2fx by snappy", formatValue(float64(w.DataBytes), result.Bytes), p.ofMemory(w.DataBytes), w.Snappy)
+	notes := &footnotes{}
+	for _, group := range groups(w.Columns) {
+		p.line("%s", render(t, group, notes))
+	}
+	for i, note := range notes.list {
+		p.line("  [%d] %s", i+1, note)
+	}
+	p.line("")
+}
+
+func (p *printer) ofMemory(size int64) string {
+	if p.run.Machine.MemoryBytes == 0 {
+		return ""
+	}
+	share := 100 * float64(size) / float64(p.run.Machine.MemoryBytes)
+	if share > 20 {
+		return fmt.Sprintf(" = %.0f %% of memory: the page cache may not hold it", share)
+	}
+	return fmt.Sprintf(" = %.2g %% of memory: the page cache holds all of it", share)
+}
+
+// groups splits the columns by their group, in order of appearance.
+func groups(columns []result.Column) [][]result.Column {
+	var split [][]result.Column
+	at := map[string]int{}
+	for _, c := range columns {
+		i, known := at[c.Group]
+		if !known {
+			i = len(split)
+			at[c.Group] = i
+			split = append(split, nil)
+		}
+		split[i] = append(split[i], c)
+	}
+	return split
+}
+
+// footnotes numbers remarks, each once.
+type footnotes struct{ list []string }
+
+func (f *footnotes) mark(note string) string {
+	for i, have := range f.list {
+		if have == note {
+			return fmt.Sprintf("[%d]", i+1)
+		}
+	}
+	f.list = append(f.list, note)
+	return fmt.Sprintf("[%d]", len(f.list))
+}
+
+func render(t Table, columns []result.Column, notes *footnotes) string {
+	head := []string{"engine"}
+	var align []table.ColumnConfig
+	for i, c := range columns {
+		head = append(head, c.Title)
+		align = append(align, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight, AlignFooter: text.AlignRight})
+	}
+	out := newTable(head...)
+	out.SetColumnConfigs(align)
+	for _, row := range t.Rows {
+		line := table.Row{rowName(row, notes)}
+		for _, c := range columns {
+			line = append(line, cellText(t, row, c, notes))
+		}
+		out.AppendRow(line)
+	}
+	if ratios, any := ratioRow(t, columns); any {
+		out.AppendFooter(ratios)
+	}
+	return out.Render()
+}
+
+func rowName(row Row, notes *footnotes) string {
+	name := row.Engine.Name
+	for _, n := range row.Notes {
+		name += " " + notes.mark(n)
+	}
+	return name
+}
+
+func cellText(t Table, row Row, c result.Column, notes *footnotes) string {
+	switch row.Status {
+	case result.OK:
+	case result.Absent:
+		return "n/a " + notes.mark(row.Engine.Name+": "+row.Reason)
+	default:
+		return strings.ToUpper(string(row.Status)) + " " + notes.mark(row.Engine.Name+": "+row.Reason)
+	}
+	f := row.Figures[c.Key]
+	if !f.Known() {
+		return "n/a " + notes.mark(row.Engine.Name+": "+f.None)
+	}
+	value := formatFigure(f, c.Unit)
+	if _, best, ok := t.Best(c.Key, anyEngine); c.Ranked && ok && best.Median == f.Median && !row.Engine.Floor {
+		return "* " + value
+	}
+	return value
+}
+
+// ratioRow compares cairn with the best rival of each column.
+func ratioRow(t Table, columns []result.Column) (row table.Row, any bool) {
+	row = table.Row{"cairn / best rival"}
+	gaps := map[string]Gap{}
+	for _, g := range t.Gaps() {
+		gaps[g.Column.Key] = g
+	}
+	for _, c := range columns {
+		g, ok := gaps[c.Key]
+		if !ok {
+			row = append(row, "")
+			continue
+		}
+		any = true
+		row = append(row, formatRatio(g.Ratio())+" "+g.Rival)
+	}
+	return row, any
+}
+
+func (p *printer) engines() {
+	p.line("ENGINES: defaults, except for what stands below")
+	for _, e := range p.run.Engines {
+		p.line("  %-10s %s %s (%s)", e.Name, e.Module, e.Version, e.Title)
+		if e.Absent != "" {
+			p.line("             %s", e.Absent)
+		}
+		for _, s := range e.Settings {
+			when := ""
+			if s.When != "" {
+				when = s.When + ": "
+			}
+			p.line("             %s%s (%s)", when, s.Option, s.Reason)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package workload
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// recordDisk records the sizes of everything under dir: apparent (the lengths of
+// the files) and allocated (what the file system gave them, which is less where
+// files have holes).
+func recordDisk(rec *Recorder, dir, apparentKey, allocatedKey string) error {
+	apparent, allocated, err := diskUse(dir)
+	if err != nil {
+		return fmt.Errorf("measuring the size on disk: %w", err)
+	}
+	rec.Set(apparentKey, float64(apparent))
+	rec.Set(allocatedKey, float64(allocated))
+	return nil
+}
+
+func diskUse(dir string) (apparent, allocated int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		apparent += info.Size()
+		allocated += allocatedBytes(info)
+		return nil
+	})
+	return apparent, allocated, err
+}

@@ -1,0 +1,62 @@
+package workload
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// usage is what the process has used up to a moment.
+type usage struct {
+	cpu  time.Duration // user and system, all threads
+	peak int64         // greatest resident size, bytes
+	now  int64         // resident size, bytes
+	ok   bool
+}
+
+// Begin marks the end of the preparations: data and keys are made, the engine is
+// not open yet.
+func (r *Recorder) Begin() {
+	if r.before = readUsage(); r.before.ok {
+		r.Set(RSSBefore, float64(r.before.now))
+	}
+}
+
+// End marks the end of what counts and records CPU time since Begin and the peak
+// of resident memory, preparations included.
+func (r *Recorder) End() {
+	after := readUsage()
+	if !after.ok || !r.before.ok {
+		return
+	}
+	r.Set(CPU, float64(after.cpu-r.before.cpu))
+	if after.peak > 0 {
+		r.Set(RSS, float64(after.peak))
+	}
+}
+
+// Kilobytes finds "name   123 kB" in a file of /proc and returns bytes.
+func Kilobytes(text, name string) (int64, bool) {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		return n * 1024, err == nil
+	}
+	return 0, false
+}
+
+// residentMemory asks /proc, where there is one. For the peak it is preferred to
+// getrusage, whose figure on Linux begins with the size of the parent at the fork.
+func residentMemory() (peak, now int64) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, 0
+	}
+	peak, _ = Kilobytes(string(status), "VmHWM:")
+	now, _ = Kilobytes(string(status), "VmRSS:")
+	return peak, now
+}

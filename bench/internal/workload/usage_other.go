@@ -1,0 +1,5 @@
+//go:build !unix
+
+package workload
+
+func readUsage() usage { return usage{} }

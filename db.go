@@ -1,0 +1,164 @@
+package cairn
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/cairndb/cairn/internal/engine"
+)
+
+// DB is an open store. All methods are safe for concurrent use.
+type DB struct {
+	e *engine.Engine
+}
+
+// Open opens the store in directory dir and makes it, and the directory, if there
+// is none. nil options are safe defaults. One process at a time may have a store
+// open for writing; within it, one Open serves any number of goroutines.
+//
+// After an unclean end Open recovers: every durable commit is there, every
+// relaxed one that reached the disk in order, each as a whole or not at all.
+// Stats().Recovery tells what was dropped.
+func Open(dir string, opts *Options) (*DB, error) {
+	e, err := engine.Open(opts.config(filepath.Clean(dir)))
+	if err != nil {
+		return nil, err
+	}
+	return &DB{e: e}, nil
+}
+
+// Close waits until open transactions have ended, writes what is in memory to
+// tables, and releases everything. It reports errors of background work that
+// nobody has seen. Closing twice is fine. Every call after Close fails with ErrClosed.
+func (db *DB) Close() error { return db.e.Close() }
+
+// Get returns the value of key: a copy the caller owns. A present empty value is
+// not nil. ErrNotFound if there is none.
+func (db *DB) Get(key []byte) ([]byte, error) { return db.GetTo(key, nil) }
+
+// GetTo is Get with the value appended to dst[:0]; it allocates nothing if the
+// value fits. dst nil works like Get.
+func (db *DB) GetTo(key, dst []byte) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	return db.e.GetTo(rootBucket, key, dst)
+}
+
+// Has reports whether key has a value, without reading it.
+func (db *DB) Has(key []byte) (bool, error) {
+	if err := checkKey(key); err != nil {
+		return false, err
+	}
+	return db.e.Has(rootBucket, key)
+}
+
+// Put sets the value of key, as a commit of its own.
+func (db *DB) Put(key, value []byte) error {
+	if err := checkPair(key, value); err != nil {
+		return err
+	}
+	return db.e.Put(rootBucket, key, value)
+}
+
+// Delete removes key, as a commit of its own. Deleting an absent key is not an error.
+func (db *DB) Delete(key []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return db.e.Delete(rootBucket, key)
+}
+
+// Write commits a batch: all of it or nothing. It returns the first error of the
+// batch's methods, if there was one, and then nothing is written. The batch is
+// unchanged and may be written again.
+func (db *DB) Write(b *Batch) error {
+	if b.err != nil {
+		return b.err
+	}
+	return db.e.Apply(b.payload, b.n)
+}
+
+// Sync makes all commits acknowledged before the call durable.
+func (db *DB) Sync() error { return db.e.Sync() }
+
+// Compact writes what is in memory to tables and merges the tables that hold keys
+// of r down to the last level. It is never needed: the store does so by itself.
+func (db *DB) Compact(ctx context.Context, r Range) error {
+	low, high := r.internal(rootBucket)
+	return db.e.Compact(ctx, low, high)
+}
+
+// View runs fn in a read-only transaction: a snapshot. It returns fn's error, or
+// else an error met by a scan (Tx.Err).
+func (db *DB) View(fn func(tx *Tx) error) error {
+	tx, err := db.begin(false, true)
+	if err != nil {
+		return err
+	}
+	defer tx.end()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.err
+}
+
+// maxAttempts is how often Update runs its function before it gives up.
+const maxAttempts = 100
+
+// Update runs fn in a read-write transaction and commits it if fn returns nil. If
+// another commit changed what fn had read, fn runs again with a new transaction,
+// at most 100 times in all (then the error matches ErrConflict); so fn must be
+// repeatable, and must write to this store through tx only. An error of fn is
+// returned as it is and nothing is committed. A panic of fn rolls back and goes on.
+func (db *DB) Update(fn func(tx *Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := db.tryUpdate(fn)
+		var conflict *ownConflict
+		if !errors.As(err, &conflict) {
+			return err
+		}
+		if attempt == maxAttempts {
+			return conflict.error
+		}
+		var c *ConflictError
+		if errors.As(conflict.error, &c) {
+			db.e.AwaitOutcome(c.Seq)
+		}
+	}
+}
+
+// ownConflict tells a conflict of Update's own commit from one that fn returned.
+type ownConflict struct{ error }
+
+func (db *DB) tryUpdate(fn func(tx *Tx) error) error {
+	tx, err := db.begin(true, true)
+	if err != nil {
+		return err
+	}
+	defer tx.end()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.commit(); err != nil {
+		if errors.Is(err, ErrConflict) {
+			return &ownConflict{err}
+		}
+		return err
+	}
+	return nil
+}
+
+// Begin starts a transaction that the caller ends with Commit or Rollback. A
+// read-only one is a snapshot and may live long: it holds back the removal of
+// what it can see, but no memory, except for slices it handed out.
+func (db *DB) Begin(writable bool) (*Tx, error) { return db.begin(writable, false) }
+
+func (db *DB) begin(writable, managed bool) (*Tx, error) {
+	tx, err := db.e.Begin(writable)
+	if err != nil {
+		return nil, err
+	}
+	return &Tx{tx: tx, seq: tx.Snapshot(), managed: managed}, nil
+}

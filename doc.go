@@ -1,0 +1,2 @@
+// Package cairn is an embedded, ordered, transactional key-value store.
+package cairn

@@ -1,0 +1,89 @@
+package cairn
+
+import (
+	"errors"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Errors. All that the package returns can be matched with errors.Is, those with
+// details with errors.As as well. Errors of the operating system are wrapped, so
+// that fs.ErrPermission and the like match too.
+var (
+	// ErrNotFound: the key has no value.
+	ErrNotFound = base.ErrNotFound
+	// ErrConflict: another commit changed what the transaction had read. The
+	// error is a *ConflictError; nothing was committed, try the whole again.
+	ErrConflict = base.ErrConflict
+	// ErrClosed: the store is closed.
+	ErrClosed = base.ErrClosed
+	// ErrReadOnly: the transaction or the store is read-only.
+	ErrReadOnly = base.ErrReadOnly
+	// ErrTxClosed: the transaction or iterator has ended.
+	ErrTxClosed = base.ErrTxClosed
+	// ErrTxManaged: Commit or Rollback was called inside View or Update, which do so themselves.
+	ErrTxManaged = errors.New("cairn: the transaction is ended by View or Update")
+	// ErrKeyTooLarge: the key is longer than MaxKeyBytes.
+	ErrKeyTooLarge = base.ErrKeyTooLarge
+	// ErrValueTooLarge: the value is longer than MaxValueBytes.
+	ErrValueTooLarge = base.ErrValueTooLarge
+	// ErrEmptyKey: keys have at least one byte.
+	ErrEmptyKey = base.ErrEmptyKey
+	// ErrLocked: somebody else has the store open. The error is a *LockedError.
+	ErrLocked = vfs.ErrLocked
+	// ErrCorrupt: a file is damaged or not what it should be. The error is a *CorruptionError.
+	ErrCorrupt = base.ErrCorrupt
+	// ErrPoisoned: a sync or write failed in a way that leaves the disk's contents
+	// unknown. The store can still be read; to write, close it and open it again.
+	ErrPoisoned = base.ErrPoisoned
+	// ErrCommitUnknown: the commit's sync failed. It is not visible now; after
+	// closing and opening the store it is either there as a whole or not at all.
+	ErrCommitUnknown = base.ErrCommitUnknown
+	// ErrNoSpace: the disk is full. Nothing happened; once there is space, the
+	// same call works. Reading goes on meanwhile.
+	ErrNoSpace = base.ErrNoSpace
+	// ErrUnsupported: the platform or file system lacks something that is needed.
+	ErrUnsupported = base.ErrUnsupported
+	// ErrFormatTooNew: a file was written by a later version. Nothing was changed.
+	ErrFormatTooNew = base.ErrFormatTooNew
+	// ErrInvalidOption: Options has a value out of its range.
+	ErrInvalidOption = base.ErrInvalidOption
+)
+
+// LockedError says who has the store open: process, host, and since when, as far
+// as that is known.
+type LockedError = vfs.LockedError
+
+// CorruptionError says which file is damaged, at which byte offset, and how it showed.
+type CorruptionError = base.CorruptionError
+
+// ConflictError names the key, or the range if High is not nil, that another
+// transaction changed.
+type ConflictError = base.ConflictError
+
+// Limits. Anything beyond is refused before a byte is written.
+const (
+	MaxKeyBytes   = base.MaxUserKeyBytes // length of a key, in bytes
+	MaxValueBytes = base.MaxValueBytes   // length of a value, in bytes
+)
+
+func checkKey(key []byte) error {
+	switch {
+	case len(key) == 0:
+		return ErrEmptyKey
+	case len(key) > MaxKeyBytes:
+		return ErrKeyTooLarge
+	}
+	return nil
+}
+
+func checkPair(key, value []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if len(value) > MaxValueBytes {
+		return ErrValueTooLarge
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package arena
+
+import "math"
+
+// fallbackLimit is taken where the platform does not tell its memory.
+const fallbackLimit = 2 << 30
+
+// SystemLimit returns how many bytes of memory this process may use: the least of
+// the machine's memory and the limits of the control groups it is in.
+func SystemLimit() int64 {
+	limit := physicalMemory()
+	if limit <= 0 {
+		limit = fallbackLimit
+	}
+	for _, l := range groupLimits() {
+		if l > 0 && l < math.MaxInt64/2 {
+			limit = min(limit, l)
+		}
+	}
+	return limit
+}

@@ -1,0 +1,211 @@
+package cache
+
+import (
+	"container/list"
+	"math/rand/v2"
+	"testing"
+)
+
+// The pages a test calls hot, and those it only passes over once.
+const (
+	hotPages  = 60
+	scanPages = 2300 // ten times the budget
+	scanLimit = 8 << 20
+)
+
+// hits reads the hot pages once and counts those that were resident.
+func (f *fixture) hits(slots []Slot) int {
+	n := 0
+	for i := range slots {
+		if f.get(&slots[i], uint64(i), pageBytes) {
+			n++
+		}
+	}
+	return n
+}
+
+// scan reads each page once, all its rows in a row.
+func (f *fixture) scan(slots []Slot, touches int) {
+	for i := range slots {
+		for range touches {
+			f.get(&slots[i], uint64(i), pageBytes)
+		}
+	}
+}
+
+// The working set is read now and then while a scan of ten times the budget
+// passes: it must stay.
+func TestScanSparesPagesInUse(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	hot, cold := make([]Slot, hotPages), make([]Slot, scanPages)
+	f.hits(hot)
+	r := rand.New(rand.NewPCG(1, 1))
+	hits, reads := 0, 0
+	for i := range cold {
+		for range 3 {
+			f.get(&cold[i], uint64(i), pageBytes)
+		}
+		for range 2 {
+			k := r.IntN(hotPages)
+			if reads++; f.get(&hot[k], uint64(k), pageBytes) {
+				hits++
+			}
+		}
+	}
+	if misses := reads - hits; misses > hotPages/10 {
+		t.Errorf("%d of %d reads of the working set missed during a scan", misses, reads)
+	}
+}
+
+// The working set was used, then rests while the scan passes: it must stay, too.
+func TestScanSparesPagesAtRest(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	hot, cold := make([]Slot, hotPages), make([]Slot, scanPages)
+	for range 3 {
+		f.hits(hot)
+	}
+	f.scan(cold, 3)
+	if n := f.hits(hot); n < hotPages*9/10 {
+		t.Errorf("%d of %d hot pages survived a scan", n, hotPages)
+	}
+	f.scan(cold, 1)
+	if n := f.hits(hot); n < hotPages*9/10 {
+		t.Errorf("%d of %d hot pages survived a second scan", n, hotPages)
+	}
+}
+
+// What a scan leaves behind must make way for a new working set.
+func TestNewWorkingSetDisplacesTheOld(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	old, young := make([]Slot, 200), make([]Slot, 150)
+	for range 5 {
+		f.hits(old)
+	}
+	for range 6 {
+		f.hits(young)
+	}
+	if n := f.hits(young); n < len(young)*9/10 {
+		t.Errorf("%d of %d pages of the new working set are resident", n, len(young))
+	}
+}
+
+// Touches of the visit that brought a page in do not make it hot.
+func TestBurstOfTouchesProvesNothing(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	cold := make([]Slot, scanPages)
+	f.scan(cold, 5)
+	if f.mu.clock.main.pages != 0 {
+		t.Errorf("%d pages of a scan were taken for hot", f.mu.clock.main.pages)
+	}
+}
+
+// A page read again soon after its eviction goes to main without a trial; one
+// read again much later does not.
+func TestReturningPagesSkipProbation(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	slots := make([]Slot, scanPages)
+	f.scan(slots[:300], 1) // the first ones are evicted by now
+	last := 0
+	for slots[last].p.Load() == nil {
+		last++
+	}
+	soon := &slots[last-1]
+	f.get(soon, uint64(last-1), pageBytes)
+	if p := soon.p.Load(); p == nil || p.queue != &f.mu.clock.main {
+		t.Error("a page that came back at once is on probation")
+	}
+	f.scan(slots[300:1000], 1)
+	f.get(&slots[0], 0, pageBytes)
+	if p := slots[0].p.Load(); p == nil || p.queue == &f.mu.clock.main {
+		t.Error("a page that came back late is not on probation")
+	}
+}
+
+// lruHits is what plain LRU with room for n pages would make of the accesses.
+func lruHits(accesses []uint64, n int) (hits int) {
+	order := list.New()
+	at := map[uint64]*list.Element{}
+	for _, k := range accesses {
+		if e, ok := at[k]; ok {
+			hits++
+			order.MoveToFront(e)
+			continue
+		}
+		at[k] = order.PushFront(k)
+		if order.Len() > n {
+			delete(at, order.Remove(order.Back()).(uint64))
+		}
+	}
+	return hits
+}
+
+// Under a skewed load without any scan the clock must not lose against LRU.
+func TestSkewedReadsHitMoreThanWithLRU(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	slots := make([]Slot, 1000)
+	z := rand.NewZipf(rand.New(rand.NewPCG(3, 3)), 1.2, 8, uint64(len(slots)-1))
+	accesses := make([]uint64, 20000)
+	hits := 0
+	for i := range accesses {
+		accesses[i] = z.Uint64()
+		if f.get(&slots[accesses[i]], accesses[i], pageBytes) {
+			hits++
+		}
+	}
+	lru := lruHits(accesses, scanLimit/pageBytes)
+	t.Logf("%d of %d reads hit, %d with LRU", hits, len(accesses), lru)
+	if hits < lru {
+		t.Errorf("%d of %d reads hit, LRU has %d", hits, len(accesses), lru)
+	}
+}
+
+// Queues and slots agree after any history.
+func TestClockBooks(t *testing.T) {
+	f := newFixture(t, 2<<20)
+	slots := make([]Slot, 150)
+	r := rand.New(rand.NewPCG(5, 5))
+	for step := range 4000 {
+		k := r.IntN(len(slots))
+		switch r.IntN(20) {
+		case 0:
+			f.Drop(&slots[k])
+		case 1:
+			f.evictAll()
+		default:
+			f.get(&slots[k], uint64(k), 4096*(1+k%11))
+		}
+		if step%97 == 0 {
+			f.checkBooks(slots)
+		}
+	}
+	f.checkBooks(slots)
+}
+
+func (f *fixture) checkBooks(slots []Slot) {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := &f.mu.clock
+	queued := 0
+	for _, q := range []*queue{&k.fresh, &k.aged, &k.main} {
+		bytes, pages := int64(0), 0
+		for p := q.root.next; p != &q.root; p = p.next {
+			if p.queue != q || p.slot.p.Load() != p || p.next.prev != p {
+				f.t.Fatal("a queued page is not the one in its slot")
+			}
+			bytes, pages = bytes+p.cost, pages+1
+		}
+		if bytes != q.bytes || pages != q.pages {
+			f.t.Fatalf("%d pages of %d bytes, books say %d of %d", pages, bytes, q.pages, q.bytes)
+		}
+		queued += pages
+	}
+	for i := range slots {
+		if slots[i].p.Load() != nil {
+			queued--
+		}
+	}
+	if queued != 0 {
+		f.t.Fatalf("%d more pages in queues than in slots", queued)
+	}
+}

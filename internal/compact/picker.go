@@ -1,0 +1,365 @@
+package compact
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// Defaults of Inputs.
+const (
+	DefaultL0Trigger       = 4
+	DefaultMaxRuns         = 8
+	DefaultMultiplier      = 10
+	DefaultBaseBytes       = 64 << 20
+	DefaultTargetFileBytes = 16 << 20
+)
+
+// Inputs is what a decision depends on besides the version.
+type Inputs struct {
+	// Idle asks for work that is not urgent as well.
+	Idle bool
+	// OldestSnapshot is the smallest sequence a reader may read at, now or later;
+	// versions that only older readers could tell apart are garbage.
+	OldestSnapshot uint64
+	// Flushed: every entry with a sequence <= Flushed is in a table. Tables in level 0
+	// with a greater one stay there (invariant C1), so 0 lets none go.
+	Flushed uint64
+	// InProgress are the jobs that are running.
+	InProgress []Job
+	// Leftovers says of tables, by number, what the merge that wrote them could not
+	// drop. Tables may be missing.
+	Leftovers map[uint64]Leftover
+
+	// Codecs: the bottom level has a codec of its own, so that a table is never
+	// moved there without being rewritten.
+	Codecs bool
+	// KeepVersions: history is kept, so that merging at the bottom need not get rid
+	// of tombstones.
+	KeepVersions bool
+
+	// Zero selects the default.
+	L0Trigger       int   // runs in level 0 that make a merge due
+	MaxRuns         int   // runs of all kinds that reads are to be kept below
+	Multiplier      int   // ratio of the sizes of two levels
+	BaseBytes       int64 // least size of the base level before there is a level below it
+	TargetFileBytes int64 // size of a table
+}
+
+// Leftover is what a merge had to leave in a table it wrote.
+type Leftover struct {
+	Snapshot uint64 // Inputs.OldestSnapshot of the merge, if it was bottommost
+	Until    uint64 // Bytes are garbage once the oldest snapshot is >= Until
+	Bytes    int64  // of versions kept only because of snapshots
+}
+
+// Reason says why a job was picked.
+type Reason string
+
+// The reasons, most urgent first.
+const (
+	ReasonRuns         Reason = "runs in level 0"
+	ReasonSize         Reason = "size of a level"
+	ReasonRangeDeletes Reason = "range deletes"
+	ReasonDeletes      Reason = "deletes"
+	ReasonSpace        Reason = "space amplification"
+	ReasonGarbage      Reason = "garbage at the bottom"
+	ReasonSmall        Reason = "small tables"
+	ReasonManual       Reason = "asked for"
+)
+
+// Job is one merge or move. Its outputs replace its inputs in one edit.
+type Job struct {
+	Inputs   []Input // the source first, then, if any, the out level
+	OutLevel int
+	OutRun   uint64 // id of the run the outputs form if OutLevel is 0; else 0
+
+	// Move: the tables go to OutLevel as they are; nothing is to be rewritten.
+	Move bool
+	// Bottommost: nothing older than the inputs lies under their keys, so
+	// tombstones that every reader is past can be dropped.
+	Bottommost bool
+
+	TargetFileBytes int64
+	// Grandparents are the tables of the next deeper level that is not empty under
+	// the job's keys. An output should end before it overlaps more than
+	// GrandparentBytes of them, range tombstones included, so that merging it
+	// further stays cheap.
+	Grandparents     []*base.TableMeta
+	GrandparentBytes int64
+
+	Reason Reason
+	Score  float64 // 1 and more: over its trigger
+
+	hull bounds
+}
+
+// Input is the tables of one level that take part in a job.
+type Input struct {
+	Level  int
+	Tables []*base.TableMeta
+}
+
+// Bytes returns the size of the job's inputs.
+func (j *Job) Bytes() (n int64) {
+	for _, in := range j.Inputs {
+		n += totalBytes(in.Tables)
+	}
+	return n
+}
+
+// grandparentFiles bounds, in tables, what one output should overlap below it,
+// and joinFiles what a job may take in because it costs little.
+const (
+	grandparentFiles = 25
+	joinFiles        = 16
+)
+
+// Pick returns the job that is most worth doing, or false if nothing is due.
+// It is a pure function; the version is not changed.
+func Pick(v *manifest.Version, in Inputs) (Job, bool) {
+	p := newPicker(v, in)
+	if job, ok := p.urgent(); ok {
+		return job, true
+	}
+	if in.Idle {
+		return p.idle()
+	}
+	return Job{}, false
+}
+
+// picker is one decision being made.
+type picker struct {
+	v    *manifest.Version
+	in   Inputs
+	busy map[*base.TableMeta]bool
+	levels
+}
+
+func newPicker(v *manifest.Version, in Inputs) *picker {
+	in.L0Trigger = or(in.L0Trigger, DefaultL0Trigger)
+	in.MaxRuns = or(in.MaxRuns, DefaultMaxRuns)
+	in.Multiplier = max(or(in.Multiplier, DefaultMultiplier), 2)
+	in.BaseBytes = max(or(in.BaseBytes, DefaultBaseBytes), 1)
+	in.TargetFileBytes = max(or(in.TargetFileBytes, DefaultTargetFileBytes), 1)
+	p := &picker{v: v, in: in, busy: make(map[*base.TableMeta]bool), levels: measure(v, &in)}
+	for i := range in.InProgress {
+		for _, input := range in.InProgress[i].Inputs {
+			for _, t := range input.Tables {
+				p.busy[t] = true
+			}
+		}
+	}
+	return p
+}
+
+func or[T int | int64](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// urgent picks among what is over its trigger, the greatest score first.
+func (p *picker) urgent() (Job, bool) {
+	var due []int
+	for level, score := range p.score {
+		if score >= 1 {
+			due = append(due, level)
+		}
+	}
+	sort.SliceStable(due, func(i, j int) bool { return p.score[due[i]] > p.score[due[j]] })
+	for _, level := range due {
+		if job, ok := p.down(level); ok {
+			job.Score = p.score[level]
+			job.Reason = ReasonSize
+			if level == 0 {
+				job.Reason = ReasonRuns
+			}
+			return job, true
+		}
+	}
+	return Job{}, false
+}
+
+// down picks what is best merged from a level into the next.
+func (p *picker) down(level int) (Job, bool) {
+	if level > 0 {
+		return p.cheapest(level, nil)
+	}
+	if job, ok := p.intoBase(nil); ok && !p.tooSmall(&job) {
+		return job, true
+	}
+	if job, ok := p.joinRuns(); ok {
+		return job, true
+	}
+	return p.intoBase(nil)
+}
+
+// cheapest picks the table of a level 1..5 whose merge rewrites the least for what
+// it moves and frees; want, if not nil, restricts the choice.
+func (p *picker) cheapest(level int, want func(*base.TableMeta) bool) (Job, bool) {
+	out := p.next[level]
+	var best Job
+	bestCost := 0.0
+	for i, t := range p.v.Levels[level] {
+		if p.busy[t] || want != nil && !want(t) {
+			continue
+		}
+		from, to := under(p.v.Levels[out], boundsOf(t))
+		below := p.v.Levels[out][from:to]
+		cost := float64(t.Size+totalBytes(below)) / (float64(t.Size) * (1 + tombstoneRatio(t)))
+		if best.Inputs != nil && cost >= bestCost {
+			continue
+		}
+		job := p.job(level, p.grow(level, i, from, to), out)
+		if p.allowed(&job) {
+			best, bestCost = job, cost
+		}
+	}
+	return best, best.Inputs != nil
+}
+
+// tombstoneRatio is the share of tombstones in a table, 0 to 1. A range tombstone
+// counts as much as all rows.
+func tombstoneRatio(t *base.TableMeta) float64 {
+	if t.RangeDeletes > 0 {
+		return 1
+	}
+	return float64(t.Deletes) / float64(max(t.Entries, 1))
+}
+
+// grow returns the tables of a level that can join the i-th one without any table
+// of the out level but [from, to) coming in, up to a limit in bytes.
+func (p *picker) grow(level, i, from, to int) []*base.TableMeta {
+	tables, out := p.v.Levels[level], p.v.Levels[p.next[level]]
+	lo, hi, room := i, i+1, joinFiles*p.in.TargetFileBytes-tables[i].Size
+	fits := func(t *base.TableMeta) bool {
+		f, u := under(out, boundsOf(t))
+		if p.busy[t] || t.Size > room || f < from || u > to {
+			return false
+		}
+		room -= t.Size
+		return true
+	}
+	for lo > 0 && fits(tables[lo-1]) {
+		lo--
+	}
+	for hi < len(tables) && fits(tables[hi]) {
+		hi++
+	}
+	return tables[lo:hi:hi]
+}
+
+// job completes a job: the tables of the out level under the source, whether it is
+// a move, and what lies below.
+func (p *picker) job(level int, source []*base.TableMeta, out int) Job {
+	j := Job{
+		Inputs: []Input{{level, source}}, OutLevel: out,
+		TargetFileBytes: p.in.TargetFileBytes, GrandparentBytes: grandparentFiles * p.in.TargetFileBytes,
+		hull: hullOf(source),
+	}
+	var below []*base.TableMeta
+	if out != level {
+		from, to := under(p.v.Levels[out], j.hull)
+		below = p.v.Levels[out][from:to:to]
+	}
+	if len(below) > 0 {
+		j.Inputs = append(j.Inputs, Input{out, below})
+		j.hull = j.hull.union(hullOf(below))
+	}
+	for deeper := out + 1; deeper < manifest.NumLevels && len(j.Grandparents) == 0; deeper++ {
+		from, to := under(p.v.Levels[deeper], j.hull)
+		j.Grandparents = p.v.Levels[deeper][from:to:to]
+	}
+	j.Bottommost = len(j.Grandparents) == 0
+	j.Move = len(below) == 0 && level != out && p.movable(&j)
+	return j
+}
+
+// movable reports whether the source tables of a job that meets nothing in its out
+// level may go there as they are.
+func (p *picker) movable(j *Job) bool {
+	source := j.Inputs[0].Tables
+	if p.in.Codecs && j.OutLevel == manifest.Bottom || totalBytes(j.Grandparents) > int64(len(source))*j.GrandparentBytes {
+		return false
+	}
+	for i, t := range source {
+		if i > 0 && !source[i-1].EndsBefore(t.Smallest) || j.Bottommost && p.droppable(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// droppable reports whether a bottommost merge rids table t of all its tombstones.
+func (p *picker) droppable(t *base.TableMeta) bool {
+	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.OldestSnapshot && !p.in.KeepVersions
+}
+
+// allowed reports whether a job keeps out of the way of those in progress.
+func (p *picker) allowed(j *Job) bool {
+	for _, in := range j.Inputs {
+		if slices.ContainsFunc(in.Tables, func(t *base.TableMeta) bool { return p.busy[t] }) {
+			return false
+		}
+	}
+	for i := range p.in.InProgress {
+		other := &p.in.InProgress[i]
+		if other.OutLevel == j.OutLevel && other.OutLevel > 0 && other.hull.meets(j.hull) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounds is a range of keys; open means that high does not belong to it.
+type bounds struct {
+	low, high []byte
+	open      bool
+}
+
+func boundsOf(t *base.TableMeta) bounds { return bounds{t.Smallest, t.Largest, t.LargestExclusive} }
+
+func hullOf(tables []*base.TableMeta) bounds {
+	b := boundsOf(tables[0])
+	for _, t := range tables[1:] {
+		b = b.union(boundsOf(t))
+	}
+	return b
+}
+
+func (b bounds) union(o bounds) bounds {
+	if bytes.Compare(o.low, b.low) < 0 {
+		b.low = o.low
+	}
+	if c := bytes.Compare(o.high, b.high); c > 0 || c == 0 && b.open {
+		b.high, b.open = o.high, o.open
+	}
+	return b
+}
+
+// before reports whether every key of b is smaller than key.
+func (b bounds) before(key []byte) bool {
+	c := bytes.Compare(b.high, key)
+	return c < 0 || c == 0 && b.open
+}
+
+func (b bounds) meets(o bounds) bool { return !b.before(o.low) && !o.before(b.low) }
+
+// under returns the index range of the tables, sorted and free of overlap, that meet b.
+func under(tables []*base.TableMeta, b bounds) (from, to int) {
+	from = sort.Search(len(tables), func(i int) bool { return !tables[i].EndsBefore(b.low) })
+	n := sort.Search(len(tables)-from, func(i int) bool { return b.before(tables[from+i].Smallest) })
+	return from, from + n
+}
+
+func totalBytes(tables []*base.TableMeta) (n int64) {
+	for _, t := range tables {
+		n += t.Size
+	}
+	return n
+}

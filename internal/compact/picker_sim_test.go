@@ -1,0 +1,298 @@
+package compact
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+func TestSimRandomUpdates(t *testing.T) {
+	for _, n := range []uint64{50, 2000, 20000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := newSim(t, n)
+			for range 3 * n {
+				s.put(s.rng.Uint64N(n), 60+s.rng.Int64N(80))
+			}
+			s.finish(1.2)
+		})
+	}
+}
+
+func TestSimSequentialLoadIsWrittenOnce(t *testing.T) {
+	s := newSim(t, 1)
+	for k := range uint64(20000) {
+		s.put(k, 100)
+	}
+	s.finish(1.05)
+	if s.rewritten > s.flushed/10 {
+		t.Errorf("%d of %d bytes were rewritten", s.rewritten, s.flushed)
+	}
+}
+
+func TestSimSequentialLoadWithCodecIsWrittenTwice(t *testing.T) {
+	s := newSim(t, 1)
+	s.in.Codecs = true
+	for k := range uint64(20000) {
+		s.put(k, 100)
+	}
+	s.finish(1.05)
+	if s.rewritten > s.flushed*12/10 {
+		t.Errorf("%d of %d bytes were rewritten", s.rewritten, s.flushed)
+	}
+}
+
+func TestSimDeletesFreeSpace(t *testing.T) {
+	for _, share := range []uint64{1, 2, 4, 20} {
+		t.Run(fmt.Sprint("one in ", share), func(t *testing.T) {
+			s := newSim(t, share)
+			const n = 5000
+			for k := range uint64(n) {
+				s.put(k*7919%n, 200)
+			}
+			for k := range uint64(n / share) {
+				s.delete(k * share)
+			}
+			s.finish(1.2)
+			if share == 1 && s.v.NumTables() != 0 {
+				t.Errorf("everything was deleted, but there is\n%s", s.v)
+			}
+		})
+	}
+}
+
+func TestSimRangeDeletesFreeSpace(t *testing.T) {
+	s := newSim(t, 4)
+	for k := range uint64(10000) {
+		s.put(k*7919%10000, 100)
+	}
+	s.deleteRange(1000, 9000)
+	s.finish(1.2)
+	if s.reasons[ReasonRangeDeletes] == 0 {
+		t.Error("no job for the sake of a range delete")
+	}
+	for level, m := range s.v.Tables() {
+		if m.RangeDeletes > 0 {
+			t.Errorf("table %d of level %d still has a range delete", m.Num, level)
+		}
+	}
+}
+
+// One small value hides a large one: bytes alone do not show the garbage.
+func TestSimSmallValuesOverLargeOnes(t *testing.T) {
+	s := newSim(t, 5)
+	for k := range uint64(3000) {
+		s.put(k*7919%3000, 500)
+	}
+	s.settle(true)
+	for k := range uint64(900) {
+		s.put(k*3, 10)
+	}
+	s.finish(1.2)
+}
+
+func TestSimMixedWithSnapshots(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := newSim(t, seed)
+			s.in.Codecs = seed%2 == 0
+			n := 200 + s.rng.Uint64N(1500)
+			for range 4000 {
+				s.step(n)
+			}
+			s.finish(1.2) // with snapshots: no demands on space
+			s.snapshots = nil
+			s.finish(1.2)
+		})
+	}
+}
+
+func (s *sim) step(n uint64) {
+	k := s.rng.Uint64N(n)
+	switch x := s.rng.IntN(1000); {
+	case x < 700:
+		s.put(k, 20+s.rng.Int64N(150))
+	case x < 900:
+		s.delete(k)
+	case x < 910:
+		s.deleteRange(k, k+1+s.rng.Uint64N(n/10))
+	case x < 915:
+		s.ingest(k, 1+s.rng.Uint64N(100))
+	case x < 918 && len(s.in.InProgress) == 0:
+		s.settle(true)
+		s.verify([]uint64{k, k / 2, k + 1})
+	case x < 930 && len(s.snapshots) < 4:
+		s.snapshots = append(s.snapshots, s.seq)
+	case x < 940 && len(s.snapshots) > 0:
+		i := s.rng.IntN(len(s.snapshots))
+		s.snapshots = slices.Delete(s.snapshots, i, i+1)
+	case x < 950:
+		s.flush()
+		s.settle(false)
+	default:
+		s.verify([]uint64{k})
+	}
+}
+
+// A store that is opened, changed a little and closed many times does not rewrite
+// its base level each time, nor end up with a table per close.
+func TestSimTinyFlushes(t *testing.T) {
+	s := newSim(t, 9)
+	const n = 4000
+	for k := range uint64(n) {
+		s.put(k*7919%n, 100)
+	}
+	s.flush()
+	s.settle(true)
+	s.flushed, s.rewritten = 0, 0
+	for range 1000 {
+		s.put(s.rng.Uint64N(n), 100)
+		s.flush()
+		s.settle(false)
+	}
+	write := float64(s.rewritten) / float64(s.flushed)
+	t.Logf("write amplification of tiny flushes: %.1f", write)
+	if write > 15 {
+		t.Errorf("write amplification %.1f", write)
+	}
+	s.finish(1.2)
+}
+
+func TestSimTinyAppendsAreJoined(t *testing.T) {
+	s := newSim(t, 10)
+	s.in.Codecs = true
+	for k := range uint64(2000) {
+		s.put(k, 100)
+		s.flush()
+		s.settle(true)
+	}
+	s.finish(1.3)
+	if n, bytes := s.v.NumTables(), s.total(); int64(n) > 3*bytes/s.in.TargetFileBytes+smallTables {
+		t.Errorf("%d tables for %d bytes", n, bytes)
+	}
+}
+
+// Whatever the shape a version has, working off its debt ends, changes nothing a
+// reader sees, and leaves little garbage.
+func TestSimRandomShapes(t *testing.T) {
+	for seed := range uint64(60) {
+		s := newSim(t, seed)
+		s.in.Codecs = seed%3 == 0
+		s.shape()
+		s.finish(1.2)
+		if seed%2 == 0 {
+			s.snapshots = nil
+			s.finish(1.2)
+		}
+	}
+}
+
+// shape fills levels at random, deeper ones with older rows.
+func (s *sim) shape() {
+	keys := 100 + s.rng.Uint64N(3000)
+	for level := manifest.Bottom; level >= 0; level-- {
+		for range s.rng.IntN(4) * (1 + 2*s.rng.IntN(2)) {
+			if level == 0 {
+				s.add(&manifest.Edit{}, 0, 0, s.randomTables(keys))
+			}
+		}
+		if level > 0 && s.rng.IntN(3) > 0 {
+			s.add(&manifest.Edit{}, level, 0, s.randomTables(keys))
+		}
+		if s.rng.IntN(4) == 0 {
+			s.snapshots = append(s.snapshots, s.seq)
+		}
+	}
+	s.snapshots = slices.Compact(s.snapshots)
+	s.settle(false)
+}
+
+func (s *sim) randomTables(keys uint64) []*simTable {
+	m := new(simTable)
+	for range s.rng.Uint64N(keys) {
+		s.seq++
+		r := simRow{s.rng.Uint64N(keys), s.seq, base.KindPut, 20 + s.rng.Int64N(200)}
+		if s.rng.IntN(5) == 0 {
+			r.kind, r.size = base.KindDelete, 12
+		}
+		s.byKey[r.key] = append(s.byKey[r.key], r)
+		m.rows = append(m.rows, r)
+	}
+	for range s.rng.IntN(3) {
+		s.seq++
+		low := s.rng.Uint64N(keys)
+		r := simRange{low, low + 1 + s.rng.Uint64N(keys/5), s.seq}
+		s.truth.ranges = append(s.truth.ranges, r)
+		m.ranges = append(m.ranges, r)
+	}
+	out, _ := s.merge([]*simTable{m}, false, s.in.TargetFileBytes)
+	return out
+}
+
+// A snapshot keeps tombstones in the bottom level; nothing is rewritten in vain,
+// and all of it goes once the snapshot does.
+func TestSimSnapshotHoldsTombstones(t *testing.T) {
+	s := newSim(t, 11)
+	for k := range uint64(1000) {
+		s.put(k, 100)
+	}
+	s.flush()
+	s.settle(true)
+	s.snapshots = []uint64{s.seq}
+	for k := range uint64(1000) {
+		s.delete(k)
+	}
+	s.flush()
+	s.settle(true)
+	before := s.rewritten
+	s.settle(true)
+	if s.rewritten != before || s.v.NumTables() == 0 {
+		t.Fatalf("%d bytes rewritten in vain, %d tables", s.rewritten-before, s.v.NumTables())
+	}
+	s.verify(s.allKeys())
+	s.snapshots = nil
+	s.finish(1.2)
+	if s.v.NumTables() != 0 {
+		t.Errorf("left over:\n%s", s.v)
+	}
+}
+
+// Jobs that run side by side never touch the same tables or keys, and finish in
+// any order.
+func TestSimJobsSideBySide(t *testing.T) {
+	most := 0
+	for seed := range uint64(30) {
+		s := newSim(t, 1000+seed)
+		s.in.Codecs = seed%2 == 0
+		s.shape()
+		for range 200 {
+			if len(s.in.InProgress) < 4 {
+				if job, ok := Pick(s.v, s.inputs(s.rng.IntN(2) == 0)); ok {
+					s.checkJob(&job)
+					s.in.InProgress = append(s.in.InProgress, job)
+					most = max(most, len(s.in.InProgress))
+					continue
+				}
+			}
+			if n := len(s.in.InProgress); n > 0 {
+				i := s.rng.IntN(n)
+				job := s.in.InProgress[i]
+				s.in.InProgress = slices.Delete(s.in.InProgress, i, i+1)
+				s.carryOut(&job)
+			}
+			if s.rng.IntN(4) == 0 {
+				s.step(500)
+			}
+		}
+		for _, job := range s.in.InProgress {
+			s.carryOut(&job)
+		}
+		s.in.InProgress = nil
+		s.finish(1.2)
+	}
+	if most < 3 {
+		t.Errorf("at most %d jobs ran at once", most)
+	}
+}

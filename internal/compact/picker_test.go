@@ -1,0 +1,301 @@
+package compact
+
+import (
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// tab describes a table of 100 rows over keys [low, high] in the manner of a test.
+func tab(num, low, high uint64, size int64) *base.TableMeta {
+	return &base.TableMeta{
+		Num: num, Size: size, Smallest: simKey(low), Largest: simKey(high),
+		MinSeq: 1, MaxSeq: num, Entries: 100,
+	}
+}
+
+// build makes a version: runs of level 0, oldest first, then levels.
+func build(t *testing.T, runs [][]*base.TableMeta, levels map[int][]*base.TableMeta) *manifest.Version {
+	t.Helper()
+	e := new(manifest.Edit)
+	for i, run := range runs {
+		for _, m := range run {
+			e.Added = append(e.Added, manifest.Added{Run: uint64(i + 1), Table: m})
+		}
+	}
+	for level, tables := range levels {
+		for _, m := range tables {
+			e.Added = append(e.Added, manifest.Added{Level: level, Table: m})
+		}
+	}
+	v, err := new(manifest.Version).Apply(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// quiet is inputs under which everything is flushed and nobody reads the past.
+func quiet(idle bool) Inputs {
+	return Inputs{Idle: idle, OldestSnapshot: 1e6, Flushed: 1e6, TargetFileBytes: 1000, BaseBytes: 10000}
+}
+
+func nums(in Input) (n []uint64) {
+	for _, t := range in.Tables {
+		n = append(n, t.Num)
+	}
+	return n
+}
+
+func mustPick(t *testing.T, v *manifest.Version, in Inputs) Job {
+	t.Helper()
+	job, ok := Pick(v, in)
+	if !ok {
+		t.Fatalf("no job for\n%s", v)
+	}
+	return job
+}
+
+func mustRest(t *testing.T, v *manifest.Version, in Inputs) {
+	t.Helper()
+	if job, ok := Pick(v, in); ok {
+		t.Fatalf("job %+v for\n%s", job, v)
+	}
+	if debt := Debt(v, in); debt != 0 {
+		t.Fatalf("debt %d without a job", debt)
+	}
+}
+
+func TestEmptyVersionHasNoDebt(t *testing.T) {
+	mustRest(t, new(manifest.Version), quiet(true))
+	mustRest(t, new(manifest.Version), Inputs{Idle: true})
+}
+
+func TestLevelTargetsGrowFromTheBottom(t *testing.T) {
+	for _, c := range []struct {
+		bottom int64
+		base   int
+		target [manifest.NumLevels]int64
+	}{
+		{bottom: 0, base: 6},
+		{bottom: 99999, base: 6},
+		{bottom: 100000, base: 5, target: [7]int64{5: 10000}},
+		{bottom: 1500000, base: 4, target: [7]int64{5: 150000, 4: 15000}},
+		{bottom: 10000000, base: 3, target: [7]int64{5: 1000000, 4: 100000, 3: 10000}},
+		{bottom: 10000000000, base: 3, target: [7]int64{5: 1000000000, 4: 100000000, 3: 10000000}},
+	} {
+		v := new(manifest.Version)
+		if c.bottom > 0 {
+			v = build(t, nil, map[int][]*base.TableMeta{6: {tab(1, 1, 2, c.bottom)}})
+		}
+		p := newPicker(v, quiet(false))
+		if p.base != c.base || p.target != c.target {
+			t.Errorf("bottom %d: base %d, targets %v; want %d, %v", c.bottom, p.base, p.target, c.base, c.target)
+		}
+	}
+}
+
+func TestRunsOfLevel0GoTogetherIfTheyOverlap(t *testing.T) {
+	v := build(t, [][]*base.TableMeta{
+		{tab(1, 0, 10, 100), tab(2, 50, 60, 100)},
+		{tab(3, 5, 20, 100)},
+		{tab(4, 20, 25, 100)},
+		{tab(5, 70, 80, 100)},
+	}, map[int][]*base.TableMeta{6: {tab(9, 22, 90, 300)}})
+	job := mustPick(t, v, quiet(false))
+	if got := nums(job.Inputs[0]); len(got) != 5 && len(got) != 3 {
+		t.Fatalf("source %v", got)
+	}
+	for _, want := range []uint64{1, 3, 4} {
+		found := false
+		for _, n := range nums(job.Inputs[0]) {
+			found = found || n == want
+		}
+		if !found {
+			t.Errorf("table %d stays behind", want)
+		}
+	}
+	if job.OutLevel != 6 || len(job.Inputs) != 2 || !job.Bottommost || job.Move || job.OutRun != 0 || job.Reason != ReasonRuns {
+		t.Errorf("job %+v", job)
+	}
+}
+
+func TestUnflushedEntriesKeepTablesInLevel0(t *testing.T) {
+	v := build(t, [][]*base.TableMeta{{tab(10, 0, 5, 100)}, {tab(20, 3, 9, 100)}, {tab(30, 20, 25, 100)}, {tab(40, 30, 35, 100)}}, nil)
+	in := quiet(true)
+	in.Flushed = 15
+	// 10 overlaps 20, which is too new; 30 and 40 are as well.
+	job := mustPick(t, v, in)
+	if job.OutLevel != 0 || job.OutRun != 4 || job.Bottommost {
+		t.Fatalf("job %+v", job)
+	}
+	in.Flushed = 30
+	if got := nums(mustPick(t, v, in).Inputs[0]); len(got) != 3 {
+		t.Fatalf("source %v, want 10, 20 and 30", got)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	run := func(change func(*base.TableMeta, *Inputs)) Job {
+		m, in := tab(7, 10, 20, 100), quiet(true)
+		change(m, &in)
+		v := build(t, [][]*base.TableMeta{{m}}, map[int][]*base.TableMeta{6: {tab(1, 0, 9, 100)}})
+		job := mustPick(t, v, in)
+		if job.OutLevel != 6 || len(job.Inputs) != 1 || !job.Bottommost {
+			t.Fatalf("job %+v", job)
+		}
+		return job
+	}
+	if job := run(func(*base.TableMeta, *Inputs) {}); !job.Move {
+		t.Error("a table with nothing under it is rewritten")
+	}
+	if job := run(func(_ *base.TableMeta, in *Inputs) { in.Codecs = true }); job.Move {
+		t.Error("a table is moved to the bottom with the wrong codec")
+	}
+	deletes := func(m *base.TableMeta, in *Inputs) { m.Deletes = 50 }
+	if job := run(deletes); job.Move {
+		t.Error("deletes are moved to the bottom though they could be dropped")
+	}
+	if job := run(func(m *base.TableMeta, in *Inputs) { m.Deletes, in.OldestSnapshot = 50, 3 }); !job.Move {
+		t.Error("a table is rewritten though its deletes have to stay")
+	}
+}
+
+func TestSmallRunsAreJoinedInLevel0(t *testing.T) {
+	big := map[int][]*base.TableMeta{6: {tab(1, 0, 100, 9000)}}
+	v := build(t, [][]*base.TableMeta{{tab(5, 0, 90, 800)}, {tab(6, 0, 90, 20)}, {tab(7, 0, 90, 10)}, {tab(8, 0, 90, 10)}}, big)
+	job := mustPick(t, v, quiet(false))
+	if got := nums(job.Inputs[0]); job.OutLevel != 0 || len(got) != 3 || job.OutRun != 4 || job.Bottommost || job.Move {
+		t.Fatalf("job %+v", job)
+	}
+	v = build(t, [][]*base.TableMeta{{tab(5, 0, 90, 800)}, {tab(6, 0, 90, 700)}, {tab(7, 0, 90, 700)}, {tab(8, 0, 90, 700)}}, big)
+	if job := mustPick(t, v, quiet(false)); job.OutLevel != 6 {
+		t.Fatalf("job %+v", job)
+	}
+}
+
+func TestFewerRunsAreAllowedBesideManyLevels(t *testing.T) {
+	levels := map[int][]*base.TableMeta{
+		3: {tab(1, 0, 9, 9000)}, 4: {tab(2, 0, 9, 90000)}, 5: {tab(3, 0, 9, 900000)}, 6: {tab(4, 0, 9, 10000000)},
+	}
+	runs := [][]*base.TableMeta{{tab(5, 0, 90, 80)}, {tab(6, 0, 90, 80)}}
+	if _, ok := Pick(build(t, runs, levels), quiet(false)); !ok {
+		t.Error("two runs beside four levels are left alone")
+	}
+	levels = map[int][]*base.TableMeta{6: levels[6][:1]}
+	if _, ok := Pick(build(t, runs, levels), quiet(false)); ok {
+		t.Error("two runs beside one level are merged")
+	}
+}
+
+func TestTableFullOfDeletesGoesFirst(t *testing.T) {
+	heavy := tab(12, 20, 29, 1000)
+	heavy.Deletes = 90
+	v := build(t, nil, map[int][]*base.TableMeta{
+		5: {tab(11, 0, 9, 9500), heavy, tab(13, 40, 49, 1000)},
+		6: {tab(1, 0, 9, 30000), tab(2, 20, 29, 3300), tab(3, 40, 49, 3000), tab(4, 50, 90, 70000)},
+	})
+	job := mustPick(t, v, quiet(false))
+	if got := nums(job.Inputs[0]); job.Reason != ReasonSize || got[0] != 12 {
+		t.Fatalf("job %+v takes %v", job, got)
+	}
+}
+
+func TestTombstonesAtTheBottom(t *testing.T) {
+	m := tab(5, 0, 9, 30000)
+	m.Deletes = 10
+	v := build(t, nil, map[int][]*base.TableMeta{6: {m}})
+	in := quiet(true)
+	if job := mustPick(t, v, in); job.Reason != ReasonGarbage || job.OutLevel != 6 || !job.Bottommost {
+		t.Fatalf("job %+v", job)
+	}
+	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 4}}
+	mustPick(t, v, in)
+	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5}}
+	mustRest(t, v, in) // merged already when every reader was past it
+	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Bytes: 20000, Until: 1e6}}
+	mustPick(t, v, in)
+	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Bytes: 20000, Until: 1e6 + 1}}
+	mustRest(t, v, in)
+	in.Leftovers = nil
+	in.OldestSnapshot = 4
+	mustRest(t, v, in)
+	in.OldestSnapshot = 1e6
+	in.KeepVersions = true
+	mustRest(t, v, in)
+	in.KeepVersions = false
+	m.Deletes = 4 // in a store of several levels four of a hundred are not worth it
+	mustRest(t, v, in)
+	m.RangeDeletes = 1
+	mustPick(t, v, in)
+}
+
+func TestRangeDeletesArePushedDownOnlyWhenIdleAndUseful(t *testing.T) {
+	m := tab(5, 0, 9, 10)
+	m.RangeDeletes = 1
+	v := build(t, [][]*base.TableMeta{{m}}, map[int][]*base.TableMeta{6: {tab(1, 0, 90, 500000)}})
+	if job := mustPick(t, v, quiet(true)); job.Reason != ReasonRangeDeletes || job.OutLevel != 5 {
+		t.Fatalf("job %+v", job)
+	}
+	in := quiet(true)
+	in.OldestSnapshot = 4
+	mustRest(t, v, in)
+	mustRest(t, v, quiet(false))
+}
+
+func TestTablesInProgressAreLeftAlone(t *testing.T) {
+	v := build(t, nil, map[int][]*base.TableMeta{
+		5: {tab(11, 0, 9, 9500), tab(12, 20, 29, 9500)},
+		6: {tab(1, 0, 9, 30000), tab(2, 20, 29, 30000), tab(4, 50, 90, 70000)},
+	})
+	in := quiet(false)
+	first := mustPick(t, v, in)
+	in.InProgress = []Job{first}
+	second := mustPick(t, v, in)
+	for _, a := range first.Inputs {
+		for _, b := range second.Inputs {
+			for _, n := range nums(a) {
+				for _, m := range nums(b) {
+					if n == m {
+						t.Errorf("table %d is in both jobs", n)
+					}
+				}
+			}
+		}
+	}
+	in.InProgress = append(in.InProgress, second)
+	if job, ok := Pick(v, in); ok {
+		t.Errorf("third job %+v", job)
+	}
+	if Debt(v, in) == 0 {
+		t.Error("work in progress is no debt")
+	}
+}
+
+func TestGrandparentsAreReported(t *testing.T) {
+	v := build(t, nil, map[int][]*base.TableMeta{
+		4: {tab(20, 0, 30, 20000)},
+		5: {tab(11, 0, 9, 9500), tab(12, 20, 29, 9500)},
+		6: {tab(1, 0, 9, 300000), tab(2, 20, 29, 300000), tab(4, 50, 90, 700000)},
+	})
+	job := mustPick(t, v, quiet(false))
+	if len(job.Grandparents) != 2 || job.Bottommost || job.GrandparentBytes <= 0 || job.OutLevel != 5 {
+		t.Errorf("job %+v", job)
+	}
+}
+
+func TestDebtGrowsWithWhatIsToDo(t *testing.T) {
+	last := int64(0)
+	for n := int64(4); n < 12; n++ {
+		var runs [][]*base.TableMeta
+		for i := range n {
+			runs = append(runs, []*base.TableMeta{tab(uint64(i+10), 0, 9, 5000)})
+		}
+		debt := Debt(build(t, runs, map[int][]*base.TableMeta{6: {tab(1, 0, 9, 30000)}}), quiet(false))
+		if debt <= last || debt < 5000*n {
+			t.Errorf("%d runs: debt %d after %d", n, debt, last)
+		}
+		last = debt
+	}
+}

@@ -1,0 +1,151 @@
+package compact
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// Output is where rows go: a table being written.
+type Output interface {
+	Add(key []byte, seq uint64, kind base.Kind, value []byte) error
+	AddRangeDelete(low, high []byte, seq uint64) error
+	EstimatedBytes() int64
+	Finish() (base.TableMeta, error)
+	Abandon() error
+}
+
+// Merge says how rows become tables.
+type Merge struct {
+	Rows       base.Iterator   // all rows of the inputs, (key ascending, sequence descending)
+	Tombstones *tombstone.List // all range tombstones of the inputs
+	Snapshots  tombstone.Stripes
+	Bottom     bool // nothing older than the inputs lies under their keys
+
+	TargetBytes int64                  // a table is ended at the first key behind this size
+	Create      func() (Output, error) // opens the next table
+	Check       func() error           // asked now and then; an error ends the merge
+
+	out   Output
+	low   []byte // where the table being written begins; nil: before everything
+	metas []base.TableMeta
+	left  Leftover // of the table being written
+	lefts []Leftover
+}
+
+// Leftovers returns, for each table Run returned, what it holds only because
+// snapshots can still see it.
+func (m *Merge) Leftovers() []Leftover { return m.lefts }
+
+// checkRows is after how many rows Check is asked.
+const checkRows = 4096
+
+// Run writes the rows that any reader can still see to new tables whose ranges do
+// not overlap, and returns their descriptions. Range tombstones are cut at the
+// borders of tables. On an error the unfinished table is abandoned; the finished
+// ones are in the result and are the caller's to remove.
+func (m *Merge) Run() ([]base.TableMeta, error) {
+	err := m.rows()
+	if err == nil {
+		err = m.finish(nil)
+	}
+	if err != nil && m.out != nil {
+		m.out.Abandon()
+	}
+	return m.metas, err
+}
+
+func (m *Merge) rows() error {
+	prune := tombstone.Pruner{Stripes: m.Snapshots, Bottom: m.Bottom}
+	cover := m.Tombstones.Cursor()
+	var last []byte
+	newer := uint64(0) // sequence of the version before, of the same key
+	n := 0
+	for ok := m.Rows.First(); ok; ok = m.Rows.Next() {
+		if n++; n%checkRows == 0 && m.Check != nil {
+			if err := m.Check(); err != nil {
+				return err
+			}
+		}
+		key, seq, kind := m.Rows.Key(), m.Rows.Seq(), m.Rows.Kind()
+		if n == 1 || !bytes.Equal(key, last) {
+			prune.NextKey()
+			newer = 0
+			last = append(last[:0], key...)
+			if err := m.border(key); err != nil {
+				return err
+			}
+		}
+		hides := max(newer, cover.Cover(key, everything))
+		newer = seq
+		if !prune.Keep(seq, kind, cover.Cover(key, prune.Ceiling(seq))) {
+			continue
+		}
+		if err := m.add(key, seq, kind, hides); err != nil {
+			return err
+		}
+	}
+	return m.Rows.Err()
+}
+
+// border ends the table being written before key if it is large enough.
+func (m *Merge) border(key []byte) error {
+	if m.out == nil || m.out.EstimatedBytes() < m.TargetBytes {
+		return nil
+	}
+	return m.finish(bytes.Clone(key))
+}
+
+// everything sees every committed sequence and every private one.
+var everything = base.Visibility{Snapshot: base.MaxSeq, PrivateLimit: 1<<64 - 1}
+
+// add writes a row. hides is the newest sequence that hides it, if any does.
+func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error {
+	if err := m.open(); err != nil {
+		return err
+	}
+	value, err := m.Rows.Value()
+	if err != nil {
+		return err
+	}
+	if hides > seq {
+		m.left.Bytes += int64(len(key) + len(value))
+		m.left.Until = max(m.left.Until, hides)
+	}
+	return m.out.Add(key, seq, kind, value)
+}
+
+func (m *Merge) open() (err error) {
+	if m.out == nil {
+		m.out, err = m.Create()
+	}
+	return err
+}
+
+// finish ends the table being written at key high, which the next one begins
+// with; nil: there is no next one.
+func (m *Merge) finish(high []byte) error {
+	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
+	m.low = high
+	for ts := range kept.All() {
+		if err := m.open(); err != nil {
+			return err
+		}
+		if err := m.out.AddRangeDelete(ts.Low, ts.High, ts.Seq); err != nil {
+			return err
+		}
+	}
+	if m.out == nil {
+		return nil
+	}
+	meta, err := m.out.Finish()
+	if err != nil {
+		return err
+	}
+	m.out = nil
+	m.metas = append(m.metas, meta)
+	m.lefts = append(m.lefts, m.left)
+	m.left = Leftover{}
+	return nil
+}

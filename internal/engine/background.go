@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+const (
+	retryDelay   = 50 * time.Millisecond // after a failed flush or compaction, doubling
+	maxRetry     = 2 * time.Second
+	idleMark     = 200 * time.Millisecond // quiet time after which obsolete files are let go
+	targetTable  = 16 << 20
+	closeCompact = 64 << 20 // bytes of debt that Close still works off
+)
+
+func (e *Engine) startBackground() {
+	for _, loop := range []func(){e.flusher, e.compactor, e.keeper, e.syncer} {
+		e.background.Add(1)
+		go func() {
+			defer e.background.Done()
+			loop()
+		}()
+	}
+}
+
+// flusher turns sealed layers into tables, the oldest first.
+func (e *Engine) flusher() {
+	delay := retryDelay
+	for e.awaitSealed() {
+		_, err := e.flushOldest()
+		e.setFlushError(err)
+		if err == nil {
+			delay = retryDelay
+			signal(e.wakeMerge)
+			signal(e.wake)
+			continue
+		}
+		if e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
+			return
+		}
+		e.backgroundError(err)
+		e.sleep(delay)
+		delay = min(2*delay, maxRetry)
+	}
+}
+
+// awaitSealed waits for a sealed layer. It returns false when the store stops.
+func (e *Engine) awaitSealed() bool {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e.oldestSealed() == nil || c.closing {
+		if e.stopped.Err() != nil || c.closing || c.failed != nil {
+			return false
+		}
+		c.cond.Wait()
+	}
+	return e.stopped.Err() == nil && c.failed == nil
+}
+
+func (e *Engine) setFlushError(err error) {
+	e.commit.mu.Lock()
+	e.flushErr = err
+	e.commit.cond.Broadcast()
+	e.commit.mu.Unlock()
+}
+
+func (e *Engine) backgroundError(err error) {
+	kind := EventBackgroundError
+	if errors.Is(spaceError(err), base.ErrNoSpace) {
+		kind = EventNoSpace
+		e.releaseReserve()
+	}
+	e.emit(Event{Kind: kind, Err: err})
+}
+
+func (e *Engine) sleep(d time.Duration) {
+	select {
+	case <-e.stopped.Done():
+	case <-time.After(d):
+	}
+}
+
+// compactor merges tables while there is debt.
+func (e *Engine) compactor() {
+	delay := retryDelay
+	var q quiet
+	for {
+		did, err := e.compactOnce(q.idle(e.visible.Load()))
+		switch {
+		case e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
+			return
+		case err != nil:
+			e.backgroundError(err)
+			e.sleep(delay)
+			delay = min(2*delay, maxRetry)
+			continue
+		case did:
+			delay = retryDelay
+			continue
+		}
+		select {
+		case <-e.stopped.Done():
+			return
+		case <-e.wakeMerge:
+		case <-time.After(idleMark):
+		}
+	}
+}
+
+// quiet watches whether commits arrive.
+type quiet struct {
+	seq   uint64
+	since time.Time
+}
+
+// idle reports whether the store has had no commit for a moment.
+func (q *quiet) idle(seq uint64) bool {
+	if now := time.Now(); seq != q.seq || q.since.IsZero() {
+		q.seq, q.since = seq, now
+	}
+	return time.Since(q.since) >= idleMark
+}
+
+func (e *Engine) currentDebt() int64 {
+	return compact.Debt(e.state.Load().version, e.pickInputs(true))
+}
+
+func (e *Engine) pickInputs(idle bool) compact.Inputs {
+	in := compact.Inputs{
+		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftoverTables(),
+		TargetFileBytes: targetTable, Codecs: e.cfg.Profile == ProfileBalanced,
+	}
+	if s := e.snapshots(); len(s) > 0 {
+		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
+	}
+	return in
+}
+
+// compactOnce runs the most urgent compaction and reports whether there was one.
+func (e *Engine) compactOnce(idle bool) (bool, error) {
+	e.merging.Lock()
+	defer e.merging.Unlock()
+	job, ok := compact.Pick(e.state.Load().version, e.pickInputs(idle))
+	if !ok {
+		return false, nil
+	}
+	if err := e.ensureManifest(); err != nil {
+		return false, err
+	}
+	return true, e.runJob(&job)
+}
+
+// ensureManifest makes sure that edits can be written: a store opened clean has
+// no live manifest before its first log segment.
+func (e *Engine) ensureManifest() error {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.mem == nil && c.spare == nil {
+		if err := e.refuse(); err != nil {
+			return err
+		}
+		if err := e.prepareSpare(0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runJob merges a job's tables, or moves them where nothing has to be rewritten.
+func (e *Engine) runJob(job *compact.Job) error {
+	start := time.Now()
+	edit := &manifest.Edit{}
+	for _, in := range job.Inputs {
+		for _, t := range in.Tables {
+			edit.Removed = append(edit.Removed, manifest.Removed{Level: in.Level, Num: t.Num})
+		}
+	}
+	var tables []*handle
+	var err error
+	if job.Move {
+		for _, in := range job.Inputs {
+			for _, t := range in.Tables {
+				edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Table: t})
+			}
+		}
+	} else if tables, err = e.merge(job); err != nil {
+		return err
+	}
+	for _, h := range tables {
+		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.meta})
+	}
+	if err := e.install(edit, tables, nil); err != nil {
+		e.discard(tables)
+		return err
+	}
+	e.counters.compactedBytes.Add(bytesOf(tables))
+	e.emit(Event{Kind: EventCompaction, Level: job.OutLevel, Done: bytesOf(tables), Duration: time.Since(start)})
+	signal(e.wake)
+	return nil
+}
+
+func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
+	r := e.readers.Get().(*reader)
+	defer e.readers.Put(r)
+	rs := e.acquire(r.slot)
+	defer rs.unref()
+	var rows []base.Iterator
+	var tombs []*tombstone.List
+	for _, in := range job.Inputs {
+		for _, t := range in.Tables {
+			h := rs.handle(t.Num)
+			rows = append(rows, h.NewIter(r.slot, table.IterOptions{NoCache: true}))
+			tombs = append(tombs, h.Tombstones())
+		}
+	}
+	m := iterator.NewMerging(rows...)
+	defer m.Close()
+	oldest := e.pickInputs(false).OldestSnapshot
+	merge := &compact.Merge{
+		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: job.Bottommost,
+		TargetBytes: job.TargetFileBytes, Check: e.stopped.Err,
+	}
+	tables, err := e.writeTables(merge, job.OutLevel)
+	if err == nil {
+		e.noteLeftovers(tables, merge.Leftovers(), oldest, job.Bottommost)
+	}
+	return tables, err
+}
+
+// noteLeftovers remembers what a merge could not drop, for the picker.
+func (e *Engine) noteLeftovers(tables []*handle, left []compact.Leftover, oldest uint64, bottom bool) {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	for i, h := range tables {
+		if bottom {
+			left[i].Snapshot = oldest
+		}
+		e.leftovers[h.meta.Num] = left[i]
+	}
+}
+
+func (e *Engine) leftoverTables() map[uint64]compact.Leftover {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	return maps.Clone(e.leftovers)
+}
+
+// handle returns the handle of a table of the state.
+func (rs *readState) handle(num uint64) *handle {
+	for _, h := range rs.handles {
+		if h.meta.Num == num {
+			return h
+		}
+	}
+	return nil
+}
+
+// keeper prepares spare segments and removes obsolete files.
+func (e *Engine) keeper() {
+	for {
+		select {
+		case <-e.stopped.Done():
+			return
+		case <-e.wake:
+		case <-time.After(idleMark):
+			e.markIfQuiet()
+		}
+		e.epochs.Collect()
+		e.keepSpare()
+		e.keepReserve()
+		e.removeObsolete()
+	}
+}
+
+// keepSpare makes a spare segment once the active one is in use. A failure is
+// the business of the commit that needs it.
+func (e *Engine) keepSpare() {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil {
+		e.prepareSpare(0, 0)
+	}
+}
+
+// markIfQuiet writes a mark behind the last edit if files wait for one.
+func (e *Engine) markIfQuiet() {
+	e.manifestMu.Lock()
+	defer e.manifestMu.Unlock()
+	c := &e.commit
+	c.mu.Lock()
+	waiting := false
+	for _, f := range e.obsolete {
+		waiting = waiting || e.manifest != nil && f.edit > e.manifest.SealedThrough()
+	}
+	c.mu.Unlock()
+	if waiting {
+		e.noteManifestError(e.manifest.Mark())
+	}
+}
+
+// syncer makes relaxed commits durable every SyncInterval.
+func (e *Engine) syncer() {
+	t := time.NewTicker(e.cfg.SyncInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-e.stopped.Done():
+			return
+		case <-t.C:
+			e.syncWritten()
+		}
+	}
+}
+
+// syncWritten syncs what has been written, beside the rounds of commits.
+func (e *Engine) syncWritten() error {
+	c := &e.commit
+	c.mu.Lock()
+	segments := append([]*wal.Segment(nil), c.unsynced...)
+	failed := c.failed
+	c.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	err := syncAll(segments)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		e.poison(err)
+		return c.failed
+	}
+	e.noteSynced()
+	return nil
+}
+
+// Sync makes every commit that was acknowledged before the call durable.
+func (e *Engine) Sync() error {
+	if err := e.hold(); err != nil {
+		return err
+	}
+	defer e.release()
+	if e.cfg.ReadOnly {
+		return base.ErrReadOnly
+	}
+	return e.syncWritten()
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// Close waits for open transactions, flushes, seals the manifest so that the next
+// Open has nothing to do, and releases everything. Closing twice is fine.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	for e.open.Load() > 0 {
+		<-e.openDone
+	}
+	var err error
+	if !e.cfg.ReadOnly {
+		err = e.shutDown()
+	}
+	return errors.Join(err, e.release0())
+}
+
+// shutDown brings a writable store to rest.
+func (e *Engine) shutDown() error {
+	c := &e.commit
+	c.mu.Lock()
+	for c.leading || c.preparing {
+		c.cond.Wait()
+	}
+	c.closing = true
+	c.cond.Broadcast()
+	failed := c.failed
+	c.mu.Unlock()
+
+	var err error
+	if failed == nil {
+		err = e.settle()
+	}
+	e.stop()
+	e.wakeBackground()
+	e.background.Wait()
+	if failed == nil && err == nil {
+		err = e.seal()
+	}
+	e.closeSegments()
+	if failed != nil {
+		return failed
+	}
+	return spaceError(err)
+}
+
+// settle flushes everything and works off a moderate debt.
+func (e *Engine) settle() error {
+	c := &e.commit
+	c.mu.Lock()
+	c.mem = nil // seals the active memtable
+	c.mu.Unlock()
+	for {
+		did, err := e.flushOldest()
+		if err != nil {
+			return err
+		}
+		if !did {
+			break
+		}
+	}
+	for e.currentDebt() > 0 && e.currentDebt() <= closeCompact {
+		did, err := e.compactOnce(true)
+		if err != nil || !did {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal ends the manifest, and removes what only an unclean end would have needed.
+func (e *Engine) seal() error {
+	if e.manifest == nil {
+		return nil
+	}
+	e.manifestMu.Lock()
+	final := &manifest.Edit{LogStart: e.nextFile, NextFileNum: e.nextFile, LastSeq: e.commit.nextSeq - 1}
+	err := e.manifest.Seal(final)
+	e.manifestMu.Unlock()
+	if err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	if rs := e.state.Swap(nil); rs != nil {
+		e.epochs.Retire(rs.unref)
+	}
+	e.drainEpochs()
+	e.retireSegments(final.LogStart, 0)
+	e.releaseReserve()
+	e.removeObsolete()
+	return nil
+}
+
+// closeSegments closes the log segments that are still open.
+func (e *Engine) closeSegments() {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spare != nil {
+		c.spare.seg.Close()
+		c.spare.unref()
+		c.spare = nil
+	}
+	for _, s := range c.unsynced {
+		s.Close()
+	}
+	c.unsynced = nil
+}

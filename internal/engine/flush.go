@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// flushOldest turns the oldest sealed layer into tables of level 0 and reports
+// whether there was one.
+func (e *Engine) flushOldest() (bool, error) {
+	e.flushing.Lock()
+	defer e.flushing.Unlock()
+	c := &e.commit
+	c.mu.Lock()
+	l := e.oldestSealed()
+	if l == nil {
+		c.mu.Unlock()
+		return false, nil
+	}
+	// Outcomes first: what fails must not reach a table.
+	for l.mem != nil && l.mem.Len() > 0 && e.visible.Load() < l.mem.LastSeq() && c.failed == nil {
+		c.cond.Wait()
+	}
+	failed := c.failed
+	c.mu.Unlock()
+	if failed != nil {
+		return false, failed
+	}
+	return true, e.flushLayer(l)
+}
+
+// oldestSealed returns the oldest layer nothing is appended to any more.
+// commit.mu is held.
+func (e *Engine) oldestSealed() *layer {
+	layers := e.state.Load().layers
+	if n := len(layers); n > 0 && (layers[n-1].mem == nil || layers[n-1].mem != e.commit.mem) {
+		return layers[n-1]
+	}
+	return nil
+}
+
+func (e *Engine) flushLayer(l *layer) error {
+	start := time.Now()
+	edit := &manifest.Edit{}
+	var tables []*handle
+	if l.mem == nil {
+		tables = l.tables()
+		edit.IngestedThrough = l.seq
+		edit.LastSeq = l.seq
+	} else {
+		var err error
+		edit.LastSeq = l.mem.LastSeq()
+		bottom := e.state.Load().version.NumTables() == 0 && e.oldest(l)
+		if tables, err = e.writeMemory(l.mem, bottom); err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+	}
+	for _, h := range tables {
+		edit.Added = append(edit.Added, manifest.Added{Run: e.runOf(l, h), Table: h.meta})
+	}
+	if err := e.install(edit, tables, l); err != nil {
+		if l.mem != nil {
+			e.discard(tables)
+		}
+		return fmt.Errorf("flush: %w", err)
+	}
+	e.counters.flushedBytes.Add(bytesOf(tables))
+	e.emit(Event{Kind: EventFlush, Done: bytesOf(tables), Duration: time.Since(start)})
+	return nil
+}
+
+// runOf returns the id of the level 0 run that table h of layer l belongs to.
+// Tables of a flush are one run; ingested tables are as many as the transaction
+// had private runs, told apart by their sequences.
+func (e *Engine) runOf(l *layer, h *handle) uint64 {
+	if l.mem != nil {
+		return max(l.mem.LastSeq(), 1)
+	}
+	return h.meta.GlobalSeq
+}
+
+func bytesOf(tables []*handle) (n int64) {
+	for _, h := range tables {
+		n += h.meta.Size
+	}
+	return n
+}
+
+// writeMemory writes a sealed memtable to tables. An empty one makes none. bottom
+// says that there is nothing older.
+func (e *Engine) writeMemory(m *memory, bottom bool) ([]*handle, error) {
+	if m.Len() == 0 {
+		return nil, nil
+	}
+	m.Sort()
+	return e.writeTables(&compact.Merge{
+		Rows:        iterator.NewMerging(m.Iterators(nil)...),
+		Tombstones:  tombstone.Build(m.RangeDeletes()),
+		Snapshots:   e.snapshots(),
+		Bottom:      bottom,
+		TargetBytes: 1 << 40,
+		Check:       e.stopped.Err,
+	}, 0)
+}
+
+// oldest reports whether l is the oldest layer.
+func (e *Engine) oldest(l *layer) bool {
+	layers := e.state.Load().layers
+	return len(layers) > 0 && layers[len(layers)-1] == l
+}
+
+// snapshots returns the sequences of open snapshots, in order.
+func (e *Engine) snapshots() tombstone.Stripes {
+	s := e.epochs.Snapshots(nil)
+	slices.Sort(s)
+	return tombstone.Stripes(slices.Compact(s))
+}
+
+// codec returns the codec for tables of a level.
+func (e *Engine) codec(level int) block.Codec {
+	switch e.cfg.Profile {
+	case ProfileNone:
+		return block.None
+	case ProfileFast:
+		return block.LZ4
+	case ProfileSmall:
+		return block.Zstd
+	}
+	if level == lastLevel {
+		return block.Zstd
+	}
+	return block.LZ4
+}
+
+const lastLevel = 6
+
+// writeTables runs a merge into new tables of a level and opens them. On an
+// error no file is left.
+func (e *Engine) writeTables(m *compact.Merge, level int) ([]*handle, error) {
+	return e.writeTablesAs(m, level, 0)
+}
+
+// writeTablesAs is writeTables for tables whose rows all have the sequence
+// global, unless that is zero.
+func (e *Engine) writeTablesAs(m *compact.Merge, level int, global uint64) ([]*handle, error) {
+	var made []uint64
+	m.Create = func() (compact.Output, error) {
+		w, num, err := e.createTable(level)
+		made = append(made, num)
+		if err == nil && global != 0 {
+			return unsequenced{w}, nil
+		}
+		return w, err
+	}
+	metas, err := m.Run()
+	for i := range metas {
+		setGlobalSeq(&metas[i], global)
+	}
+	if err == nil && len(metas) > 0 {
+		err = e.cfg.FS.SyncDir(e.cfg.Dir)
+	}
+	var tables []*handle
+	for i := 0; i < len(metas) && err == nil; i++ {
+		var h *handle
+		if h, err = e.openTable(&metas[i]); err == nil {
+			tables = append(tables, h)
+		}
+	}
+	if err == nil {
+		return tables, nil
+	}
+	for _, h := range tables {
+		h.Reader.Close()
+	}
+	for _, num := range made {
+		e.cfg.FS.Remove(e.path(base.FileTable, num))
+	}
+	return nil, err
+}
+
+func (e *Engine) createTable(level int) (*table.Writer, uint64, error) {
+	e.manifestMu.Lock()
+	num := e.newFileNum()
+	e.manifestMu.Unlock()
+	f, err := e.cfg.FS.Create(e.path(base.FileTable, num))
+	if err != nil {
+		return nil, num, fmt.Errorf("create table: %w", err)
+	}
+	w := table.NewWriter(f, table.WriterOptions{
+		Name: base.FileName(base.FileTable, num), Num: num, Store: e.store, Codec: e.codec(level)})
+	return w, num, nil
+}
+
+// openTable opens a table for reading. Its handle has no reference yet.
+func (e *Engine) openTable(meta *base.TableMeta) (*handle, error) {
+	name := e.path(base.FileTable, meta.Num)
+	f, err := e.cfg.FS.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open table: %w", err)
+	}
+	r, err := table.Open(f, *meta, e.store, name, e.pages, e.budget)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &handle{meta: meta, Reader: r, close: e.closeTable}, nil
+}
+
+// discard closes and removes tables that no edit names.
+func (e *Engine) discard(tables []*handle) {
+	for _, h := range tables {
+		h.Reader.Close()
+		e.cfg.FS.Remove(e.path(base.FileTable, h.meta.Num))
+	}
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// appendEdit writes an edit to the manifest, synced, and returns its ordinal.
+// manifestMu is held.
+func (e *Engine) appendEdit(edit *manifest.Edit) (uint64, error) {
+	edit.NextFileNum = e.nextFile
+	ordinal, err := e.manifest.Append(edit)
+	return ordinal, e.noteManifestError(err)
+}
+
+// noteManifestError poisons the store if the manifest's outcome is unknown.
+func (e *Engine) noteManifestError(err error) error {
+	if err != nil && errors.Is(err, base.ErrPoisoned) {
+		c := &e.commit
+		c.mu.Lock()
+		e.poison(err)
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// recordSegment makes a new log segment known to the manifest. The first one
+// after Open begins a new manifest, so that a clean Open writes nothing at all.
+func (e *Engine) recordSegment(seg manifest.Segment) error {
+	if e.manifest != nil {
+		_, err := e.appendEdit(&manifest.Edit{Segments: []manifest.Segment{seg}})
+		return err
+	}
+	next, err := e.opened.Apply(&manifest.Edit{LogStart: seg.Num, Segments: []manifest.Segment{seg}, NextFileNum: e.nextFile + 1})
+	if err != nil {
+		return err
+	}
+	log, err := manifest.Create(e.cfg.FS, e.cfg.Dir, e.store, e.newFileNum(), next.Snapshot())
+	if err != nil {
+		return e.noteManifestError(err)
+	}
+	e.manifest = log
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, e.opened.Manifest)})
+	return nil
+}
+
+// install makes an edit durable and then visible: tables become part of the
+// version, the layer they came from (nil: none) goes.
+func (e *Engine) install(edit *manifest.Edit, tables []*handle, flushed *layer) error {
+	e.manifestMu.Lock()
+	defer e.manifestMu.Unlock()
+	c := &e.commit
+	if flushed != nil {
+		c.mu.Lock()
+		edit.LogStart = e.logStartWithout(flushed)
+		c.mu.Unlock()
+	}
+	ordinal, err := e.appendEdit(edit)
+	if err != nil {
+		return err
+	}
+	e.show(edit, ordinal, tables, flushed)
+	return e.rollManifest()
+}
+
+// show publishes the state after an edit.
+func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*handle, flushed *layer) {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range tables {
+		e.handles[h.meta.Num] = h
+	}
+	layers := slices.Clone(e.state.Load().layers)
+	if i := slices.Index(layers, flushed); i >= 0 {
+		layers = slices.Delete(layers, i, i+1)
+	}
+	e.publish(e.newState(layers, e.manifest.State().Version))
+	e.retireFiles(edit, ordinal, flushed)
+	c.cond.Broadcast()
+}
+
+// logStartWithout returns the first log segment that is needed once l is in the
+// tables: that of the oldest memtable left. commit.mu is held.
+func (e *Engine) logStartWithout(l *layer) uint64 {
+	layers := e.state.Load().layers
+	for i := len(layers) - 1; i >= 0; i-- {
+		if layers[i] != l && layers[i].mem != nil && layers[i].mem.seg != nil {
+			return layers[i].mem.seg.Num
+		}
+	}
+	if l.mem != nil && l.mem.seg != nil {
+		return l.mem.seg.Num + 1
+	}
+	return 0
+}
+
+// rollManifest begins a new manifest when the old one has grown. A full disk
+// leaves the old one in use. manifestMu is held.
+func (e *Engine) rollManifest() error {
+	if !e.manifest.Bloated() {
+		return nil
+	}
+	old := e.manifest
+	next, err := old.Rotate(e.newFileNum())
+	if err != nil {
+		if errors.Is(err, base.ErrPoisoned) {
+			return e.noteManifestError(err)
+		}
+		return nil
+	}
+	e.manifest = next
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, old.State().Manifest)})
+	return nil
+}
+
+// obsoleteFile is a file that an edit has made useless. It may be removed once a
+// later synced manifest record covers that edit (E5) and nobody reads it.
+type obsoleteFile struct {
+	path   string
+	edit   uint64 // ordinal of the edit in the manifest
+	handle *handle
+}
+
+// retireFiles notes the files an installed edit has made useless.
+func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *layer) {
+	for _, r := range edit.Removed {
+		h := e.handles[r.Num]
+		if isAdded(edit, r.Num) {
+			continue // moved to another level
+		}
+		delete(e.handles, r.Num)
+		delete(e.leftovers, r.Num)
+		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileTable, r.Num), edit: at, handle: h})
+	}
+	if flushed != nil && flushed.mem != nil && flushed.mem.seg != nil {
+		flushed.mem.seg.Close()
+		e.commit.unsynced = slices.DeleteFunc(slices.Clone(e.commit.unsynced),
+			func(s *wal.Segment) bool { return s == flushed.mem.seg })
+	}
+	e.retireSegments(e.manifest.State().LogStart, at)
+}
+
+func isAdded(edit *manifest.Edit, num uint64) bool {
+	return slices.ContainsFunc(edit.Added, func(a manifest.Added) bool { return a.Table.Num == num })
+}
+
+// retireSegments notes that log segments before start are useless since edit at.
+func (e *Engine) retireSegments(start, at uint64) {
+	var live []uint64
+	for _, num := range e.segments {
+		if num < start {
+			e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileLog, num), edit: at})
+		} else {
+			live = append(live, num)
+		}
+	}
+	e.segments = live
+}
+
+// removeObsolete removes the files whose time has come.
+func (e *Engine) removeObsolete() {
+	e.manifestMu.Lock()
+	through := ^uint64(0)
+	if e.manifest != nil {
+		through = e.manifest.SealedThrough()
+	}
+	e.manifestMu.Unlock()
+	c := &e.commit
+	c.mu.Lock()
+	var now, later []obsoleteFile
+	for _, f := range e.obsolete {
+		if f.edit <= through && (f.handle == nil || f.handle.closed.Load()) {
+			now = append(now, f)
+		} else {
+			later = append(later, f)
+		}
+	}
+	e.obsolete = later
+	c.mu.Unlock()
+	for _, f := range now {
+		if err := e.cfg.FS.Remove(f.path); err != nil {
+			e.emit(Event{Kind: EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
+		}
+	}
+}
+
+// closeTable closes a table nobody reads any more.
+func (e *Engine) closeTable(h *handle) {
+	h.Reader.Close()
+	h.closed.Store(true)
+	signal(e.wake)
+}
+
+// spaceError gives errors of a full disk their name.
+func spaceError(err error) error {
+	if err != nil && vfs.IsNoSpace(err) && !errors.Is(err, base.ErrNoSpace) {
+		return fmt.Errorf("%w: %w", base.ErrNoSpace, err)
+	}
+	return err
+}

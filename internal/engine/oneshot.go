@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+)
+
+// scratch is what a one-shot call encodes its key and entry into.
+type scratch struct {
+	key   []byte
+	entry []byte
+	w     Write
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// maxScratchBytes is the largest buffer that goes back to the pool.
+const maxScratchBytes = 64 << 10
+
+func (s *scratch) recycle() {
+	if cap(s.entry) > maxScratchBytes {
+		s.entry = nil
+	}
+	s.w = Write{}
+	scratches.Put(s)
+}
+
+// internal joins a bucket's prefix and a key.
+func (s *scratch) internal(bucket, key []byte) []byte {
+	s.key = append(append(s.key[:0], bucket...), key...)
+	return s.key
+}
+
+// Put sets a key's value as a commit of its own.
+func (e *Engine) Put(bucket, key, value []byte) error {
+	return e.one(base.KindPut, bucket, key, value)
+}
+
+// Delete removes a key as a commit of its own.
+func (e *Engine) Delete(bucket, key []byte) error {
+	return e.one(base.KindDelete, bucket, key, nil)
+}
+
+func (e *Engine) one(kind base.Kind, bucket, key, value []byte) error {
+	s := scratches.Get().(*scratch)
+	defer s.recycle()
+	s.entry = frame.AppendEntry(s.entry[:0], kind, s.internal(bucket, key), value)
+	return e.apply(&s.w, s.entry, 1)
+}
+
+// Apply commits encoded entries in their order.
+func (e *Engine) Apply(payload []byte, count int) error {
+	return e.apply(&Write{}, payload, count)
+}
+
+func (e *Engine) apply(w *Write, payload []byte, count int) error {
+	if e.cfg.ReadOnly {
+		return base.ErrReadOnly
+	}
+	if err := e.hold(); err != nil {
+		return err
+	}
+	defer e.release()
+	if count == 0 {
+		return nil
+	}
+	if len(payload) > e.cfg.spillBytes() {
+		return e.applyLarge(payload)
+	}
+	w.Payload, w.Count, w.Durable = payload, count, !e.cfg.Relaxed
+	_, err := e.Commit(w)
+	return err
+}
+
+// applyLarge commits more than a frame should hold through a transaction, which
+// spills.
+func (e *Engine) applyLarge(payload []byte) error {
+	tx, err := e.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for len(payload) > 0 {
+		ent, n := frame.DecodeEntry(payload)
+		if err := tx.write(ent.Kind, ent.Key, ent.Value); err != nil {
+			return err
+		}
+		payload = payload[n:]
+	}
+	_, err = tx.Commit()
+	return err
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Open opens the store in cfg.Dir, and makes it if there is none.
+func Open(cfg Config) (*Engine, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	e := newEngine(cfg)
+	if err := e.open0(); err != nil {
+		e.release0()
+		return nil, spaceError(err)
+	}
+	return e, nil
+}
+
+func newEngine(cfg Config) *Engine {
+	e := &Engine{
+		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
+		openDone: make(chan struct{}, 1), handles: map[uint64]*handle{},
+		leftovers: map[uint64]compact.Leftover{},
+		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1),
+	}
+	e.readers.New = func() any { return e.newReader() }
+	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
+	e.pages = cache.New(e.budget, e.epochs)
+	e.commit.cond = sync.NewCond(&e.commit.mu)
+	e.stopped, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+func (e *Engine) open0() error {
+	if err := e.prepareDir(); err != nil {
+		return err
+	}
+	if err := e.takeLock(); err != nil {
+		return err
+	}
+	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
+	if errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly {
+		state, err = e.create()
+	}
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
+	}
+	if err := e.load(state); err != nil {
+		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
+	}
+	if !e.cfg.ReadOnly {
+		e.startBackground()
+	}
+	return nil
+}
+
+// prepareDir makes the directory, durably, unless it is there.
+func (e *Engine) prepareDir() error {
+	info, err := e.cfg.FS.Stat(e.cfg.Dir)
+	if err == nil && !info.Dir {
+		return fmt.Errorf("open store %s: %w: it is a file, not a directory", e.cfg.Dir, fs.ErrInvalid)
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || e.cfg.ReadOnly {
+		return wrap(err, "open store")
+	}
+	if err := e.cfg.FS.MkdirAll(e.cfg.Dir); err != nil {
+		return wrap(err, "make directory of the store")
+	}
+	return wrap(e.cfg.FS.SyncDir(filepath.Dir(e.cfg.Dir)), "make directory of the store")
+}
+
+func wrap(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// takeLock takes the lock, waiting up to LockTimeout. A read-only Open shares it.
+func (e *Engine) takeLock() error {
+	deadline := time.Now().Add(e.cfg.LockTimeout)
+	for {
+		var err error
+		e.lock, err = e.cfg.FS.Lock(e.path(base.FileLock, 0), e.cfg.ReadOnly)
+		if err == nil || !errors.Is(err, vfs.ErrLocked) || !time.Now().Before(deadline) {
+			return wrap(err, "lock store")
+		}
+		time.Sleep(min(10*time.Millisecond, time.Until(deadline)))
+	}
+}
+
+// create makes an empty store.
+func (e *Engine) create() (*manifest.State, error) {
+	names, err := e.cfg.FS.List(e.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	num := manifest.FirstFreeNum(names, nil)
+	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, base.NewID(), num, &manifest.Edit{}); err != nil {
+		return nil, err
+	}
+	return manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+}
+
+// load makes the engine what the manifest and the log say.
+func (e *Engine) load(state *manifest.State) error {
+	names, err := e.cfg.FS.List(e.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	e.store, e.opened = state.Store, state
+	e.nextFile = manifest.FirstFreeNum(names, state)
+	if err := e.openTables(state); err != nil {
+		return err
+	}
+	c := &e.commit
+	c.nextSeq = state.LastSeq + 1
+	e.publish(e.newState(nil, state.Version))
+	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
+	if len(state.Segments) > 0 || !state.Clean {
+		if err := e.recover(); err != nil {
+			return err
+		}
+	}
+	e.visible.Store(c.nextSeq - 1)
+	if !e.cfg.ReadOnly {
+		return e.removeGarbage()
+	}
+	return nil
+}
+
+func (e *Engine) openTables(state *manifest.State) error {
+	for _, meta := range state.Version.Tables() {
+		h, err := e.openTable(meta)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = base.Corruptf(e.path(base.FileTable, meta.Num), -1, "the table is missing")
+			}
+			return err
+		}
+		e.handles[meta.Num] = h
+	}
+	return nil
+}
+
+// removeGarbage removes what earlier runs left behind: files of interrupted
+// flushes and edits. Unknown names are never touched.
+func (e *Engine) removeGarbage() error {
+	names, err := e.cfg.FS.List(e.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	garbage := manifest.Obsolete(names, e.opened, nil)
+	for _, name := range names {
+		if t, _ := base.ParseFileName(name); t == base.FileReserve {
+			garbage = append(garbage, name)
+		}
+	}
+	for _, name := range garbage {
+		if err := e.cfg.FS.Remove(filepath.Join(e.cfg.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// release0 gives back what a failed or finished engine holds.
+func (e *Engine) release0() error {
+	e.stop()
+	var errs []error
+	if rs := e.state.Swap(nil); rs != nil {
+		e.epochs.Retire(rs.unref)
+	}
+	e.drainEpochs()
+	for _, h := range e.handles {
+		if !h.closed.Load() {
+			errs = append(errs, h.Reader.Close())
+		}
+	}
+	e.drainEpochs()
+	e.pages.Close()
+	errs = append(errs, e.arenas.Close())
+	if e.manifest != nil {
+		errs = append(errs, e.manifest.Close())
+	}
+	errs = append(errs, closeIt(e.lock))
+	return errors.Join(errs...)
+}
+
+func closeIt(c io.Closer) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
+
+// drainEpochs runs everything retired. Nobody reads any more, or is about to stop.
+func (e *Engine) drainEpochs() {
+	for e.epochs.Collect(); e.epochs.Pending() > 0; e.epochs.Collect() {
+		time.Sleep(50 * time.Microsecond)
+	}
+}

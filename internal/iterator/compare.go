@@ -1,0 +1,41 @@
+package iterator
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+)
+
+// prefix returns the first eight bytes of key as a number that orders like them.
+func prefix(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	return shortPrefix(key)
+}
+
+func shortPrefix(key []byte) uint64 {
+	var p uint64
+	for i, c := range key {
+		p |= uint64(c) << (56 - 8*i)
+	}
+	return p
+}
+
+// compareTied is bytes.Compare for keys with the same prefix. The next eight
+// bytes mostly decide, without a call.
+func compareTied(a, b []byte) int {
+	if len(a) >= 16 && len(b) >= 16 {
+		pa, pb := binary.BigEndian.Uint64(a[8:]), binary.BigEndian.Uint64(b[8:])
+		if pa != pb {
+			return cmp.Compare(pa, pb)
+		}
+	}
+	return bytes.Compare(a, b)
+}
+
+// equal is bytes.Equal. Neighbouring keys mostly differ in their last byte.
+func equal(a, b []byte) bool {
+	n := len(a)
+	return n == len(b) && (n == 0 || a[n-1] == b[n-1] && bytes.Equal(a, b))
+}

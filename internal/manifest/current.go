@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// current is the content of the file CURRENT.
+type current struct {
+	Manifest    uint64
+	File, Store base.ID
+}
+
+// currentVersion is the version of CURRENT's one line.
+const currentVersion = 1
+
+// maxCurrentBytes bounds the line; a number of 20 digits makes 124.
+const maxCurrentBytes = 256
+
+// appendText appends the line.
+func (c current) appendText(dst []byte) []byte {
+	start := len(dst)
+	dst = fmt.Appendf(dst, "cairn %d %s %x %x ", currentVersion, base.FileName(base.FileManifest, c.Manifest), c.File[:], c.Store[:])
+	return fmt.Appendf(dst, "%08x\n", crc32.Checksum(dst[start:], base.Castagnoli))
+}
+
+// parseCurrent accepts exactly what appendText makes. name is for errors.
+func parseCurrent(line []byte, name string) (c current, err error) {
+	fields := strings.Split(strings.TrimSuffix(string(line), "\n"), " ")
+	if len(fields) < 3 || fields[0] != "cairn" || !checksummed(line) {
+		return c, base.Corruptf(name, 0, "not a line with a matching checksum")
+	}
+	if v, err := strconv.ParseUint(fields[1], 10, 32); err == nil && v > currentVersion {
+		return c, fmt.Errorf("%w: %s has version %d, this build reads %d", base.ErrFormatTooNew, name, v, currentVersion)
+	}
+	if len(fields) != 6 {
+		return c, base.Corruptf(name, 0, "%d fields, want 6", len(fields))
+	}
+	t, num := base.ParseFileName(fields[2])
+	c.Manifest = num
+	_, err1 := hex.Decode(c.File[:], clip(fields[3]))
+	_, err2 := hex.Decode(c.Store[:], clip(fields[4]))
+	if t != base.FileManifest || err1 != nil || err2 != nil || string(c.appendText(nil)) != string(line) {
+		return c, base.Corruptf(name, 0, "malformed line %q", line)
+	}
+	return c, nil
+}
+
+// clip keeps as much of a hexadecimal number as an id can hold.
+func clip(s string) []byte { return []byte(s[:min(len(s), 2*len(base.ID{}))]) }
+
+// checksummed reports whether the last field is the checksum of what stands before it.
+func checksummed(line []byte) bool {
+	at := strings.LastIndexByte(string(line), ' ') + 1
+	return string(line[at:]) == fmt.Sprintf("%08x\n", crc32.Checksum(line[:at], base.Castagnoli))
+}
+
+// readCurrent reads and parses CURRENT. If there is none but files that prove
+// there was one, that is corruption; otherwise the error matches fs.ErrNotExist.
+func readCurrent(fsys vfs.FS, dir string) (current, error) {
+	name := filepath.Join(dir, base.FileName(base.FileCurrent, 0))
+	b, err := readFile(fsys, name, maxCurrentBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		if lost := lostCurrent(fsys, dir); lost != nil {
+			return current{}, lost
+		}
+	}
+	if err != nil {
+		return current{}, err
+	}
+	return parseCurrent(b, name)
+}
+
+// readFile reads a whole file of at most limit bytes.
+func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("manifest: size of %s: %w", name, err)
+	}
+	if size > limit {
+		return nil, base.Corruptf(name, limit, "file of %d bytes is impossibly large", size)
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), b); err != nil {
+		return nil, fmt.Errorf("manifest: read %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// install makes CURRENT name c, atomically and durably. The error matches
+// base.ErrPoisoned if what CURRENT names now cannot be known for sure.
+func (c current) install(fsys vfs.FS, dir string) error {
+	tmp := filepath.Join(dir, base.FileName(base.FileTemp, c.Manifest))
+	f, err := writeFile(fsys, tmp, c.appendText(nil))
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		fsys.Remove(tmp)
+		return poisoned("close of "+tmp, err)
+	}
+	name := filepath.Join(dir, base.FileName(base.FileCurrent, 0))
+	if err := fsys.Rename(tmp, name); err != nil {
+		if vfs.IsNoSpace(err) {
+			fsys.Remove(tmp)
+		}
+		return failed("rename to "+name, err)
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return poisoned("sync of directory "+dir, err)
+	}
+	return nil
+}
+
+// writeFile makes a file durable except for its directory entry and leaves it
+// open. If it fails there is no file. A failed sync matches base.ErrPoisoned.
+func writeFile(fsys vfs.FS, name string, b []byte) (vfs.File, error) {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return nil, unchanged("creation of "+name, err)
+	}
+	if _, err = f.WriteAt(b, 0); err != nil {
+		err = unchanged("write to "+name, err)
+	} else if err = f.Sync(); err != nil {
+		err = poisoned("sync of "+name, err)
+	}
+	if err != nil {
+		f.Close()
+		fsys.Remove(name)
+		return nil, err
+	}
+	return f, nil
+}
+
+// unchanged wraps an error after which the store is what it was before.
+func unchanged(what string, err error) error {
+	if vfs.IsNoSpace(err) {
+		return fmt.Errorf("%w: manifest: %s: %w", base.ErrNoSpace, what, err)
+	}
+	return fmt.Errorf("manifest: %s: %w", what, err)
+}
+
+// poisoned wraps an error after which only a recovery can tell what is durable.
+func poisoned(what string, err error) error {
+	return fmt.Errorf("%w: manifest: %s: %w", base.ErrPoisoned, what, err)
+}
+
+// failed is unchanged for a full disk and poisoned for anything else.
+func failed(what string, err error) error {
+	if vfs.IsNoSpace(err) {
+		return unchanged(what, err)
+	}
+	return poisoned(what, err)
+}

@@ -1,0 +1,401 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Bounds for Bloated.
+const (
+	bloatBytes = 256 << 10
+	bloatRatio = 4
+)
+
+// maxPartBytes is the payload of the longest frame; an edit longer than that has several.
+const maxPartBytes = frame.MaxBytes - frame.HeaderBytes
+
+// Log is the live manifest of a store: the file edits are appended to.
+//
+// Edits have ordinals: the snapshot a log begins with is 1 (Rotate goes on
+// counting), each Append is one more.
+type Log struct {
+	fsys  vfs.FS
+	dir   string
+	name  string
+	id    frame.Identity
+	parts int // greatest payload of a frame; smaller in tests
+
+	// Published; written with mu held.
+	state    atomic.Pointer[State]
+	last     atomic.Uint64 // ordinal of the last edit that is synced
+	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them
+	off      atomic.Int64  // where the next frame goes; everything below is synced
+	snapshot int64         // bytes of the file when it was made
+
+	mu struct {
+		sync.Mutex
+		f      vfs.File // nil once closed
+		sum    uint32   // header checksum of the last frame
+		before uint64   // ordinals used up by earlier manifests of this log
+		broken error    // matches base.ErrPoisoned or base.ErrClosed; refuses everything
+	}
+}
+
+// Create makes MANIFEST-num, whose snapshot is the given edit applied to an empty
+// state, and makes CURRENT name it. num must not be the number of any file in the
+// directory (FirstFreeNum). The snapshot must have a log segment, so that a
+// manifest cut short can be told from a store without a log; a store that has
+// none is made by CreateSealed.
+//
+// On an error that does not match base.ErrPoisoned nothing has changed and nothing
+// is left behind. One that does leaves open which manifest CURRENT names.
+func Create(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
+	s, err := firstState(store, num, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Segments) == 0 {
+		return nil, fmt.Errorf("manifest: a snapshot without a log segment has to be sealed")
+	}
+	return create(fsys, dir, s, 0, maxPartBytes)
+}
+
+// CreateSealed makes a manifest like Create, complete and sealed from the start,
+// for a store that has no log: Recover finds it clean. The snapshot must not have
+// log segments.
+func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) error {
+	s, err := firstState(store, num, snapshot)
+	if err != nil {
+		return err
+	}
+	if len(s.Segments) > 0 {
+		return fmt.Errorf("manifest: a sealed snapshot has log segments")
+	}
+	f := newFile(s, maxPartBytes)
+	f.seal()
+	open, err := f.install(fsys, dir)
+	if err != nil {
+		return err
+	}
+	return open.Close()
+}
+
+func firstState(store base.ID, num uint64, snapshot *Edit) (*State, error) {
+	s := NewState(store)
+	s.Manifest = num
+	s.NextFileNum = num + 1
+	return s.Apply(snapshot)
+}
+
+func create(fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, error) {
+	file := newFile(s, parts)
+	f, err := file.install(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{fsys: fsys, dir: dir, name: file.path(dir), id: file.id, parts: parts, snapshot: int64(len(file.buf))}
+	l.mu.f, l.mu.sum, l.mu.before = f, file.sum, before
+	l.state.Store(s)
+	l.off.Store(l.snapshot)
+	l.last.Store(before + 1)
+	l.sealed.Store(before + 1) // CURRENT is the mark behind the snapshot
+	return l, nil
+}
+
+// Append validates an edit against the state, writes it and syncs it, and returns
+// its ordinal. Errors: a *base.CorruptionError if the edit breaks an invariant and
+// one matching base.ErrNoSpace if there is no room, both before anything was
+// written, so that the log goes on; base.ErrPoisoned if the outcome is unknown,
+// after which every call fails.
+func (l *Log) Append(e *Edit) (ordinal uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(e)
+}
+
+func (l *Log) append(e *Edit) (uint64, error) {
+	if l.mu.broken != nil {
+		return 0, l.mu.broken
+	}
+	if e.unknown {
+		return 0, fmt.Errorf("%w: an edit has fields unknown to this build", base.ErrFormatTooNew)
+	}
+	next, err := l.State().Apply(e)
+	if err != nil {
+		return 0, err
+	}
+	earlier := l.last.Load()
+	if err := l.write(frame.KindEdit, e.Append(nil)); err != nil {
+		return 0, err
+	}
+	l.state.Store(next)
+	l.sealed.Store(earlier)
+	l.last.Store(earlier + 1)
+	return earlier + 1, nil
+}
+
+// Mark makes SealedThrough cover all edits, writing and syncing a mark if needed.
+// Errors are those of Append.
+func (l *Log) Mark() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	if l.sealed.Load() == l.last.Load() {
+		return nil
+	}
+	if err := l.write(frame.KindMark, nil); err != nil {
+		return err
+	}
+	l.sealed.Store(l.last.Load())
+	return nil
+}
+
+// Seal ends the manifest of a store that is being closed: it appends the final
+// edit, which has to leave no live log segment, and a seal, and closes the file.
+// The report of a dropped tail is forgotten with it. Errors are those of Append;
+// room for edit and seal is reserved before either is written.
+func (l *Log) Seal(final *Edit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	e := *final
+	if l.State().Dropped != (Dropped{}) || e.Dropped != nil {
+		e.Dropped = &Dropped{}
+	}
+	next, err := l.State().Apply(&e)
+	if err != nil {
+		return err
+	}
+	if len(next.Segments) > 0 {
+		return fmt.Errorf("manifest: sealed with %d live log segments", len(next.Segments))
+	}
+	if err := l.writeEnd(&e); err != nil {
+		return err
+	}
+	l.mu.broken = fmt.Errorf("%w: the manifest is sealed", base.ErrClosed)
+	return l.closeFile()
+}
+
+// writeEnd writes and syncs the final edit, unless it changes nothing, then the seal.
+func (l *Log) writeEnd(e *Edit) error {
+	n := frame.HeaderBytes
+	if payload := e.Append(nil); len(payload) > 0 {
+		n += groupBytes(len(payload), l.parts)
+	}
+	if err := l.reserve(l.off.Load(), int64(n)); err != nil {
+		return unchanged("reservation in "+l.name, err)
+	}
+	if n > frame.HeaderBytes {
+		if _, err := l.append(e); err != nil {
+			return err
+		}
+	}
+	if err := l.write(frame.KindSeal, nil); err != nil {
+		return err
+	}
+	l.sealed.Store(l.last.Load())
+	return nil
+}
+
+// Rotate makes a new manifest of the present state, as Create does, and returns
+// its log, in which ordinals go on: the snapshot has the next one, and all before
+// are sealed. This log is closed then, and its file is garbage. On an error that
+// does not match base.ErrPoisoned nothing has changed.
+func (l *Log) Rotate(num uint64) (*Log, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return nil, l.mu.broken
+	}
+	s := *l.State()
+	s.Manifest = num
+	s.NextFileNum = max(s.NextFileNum, num+1)
+	next, err := create(l.fsys, l.dir, &s, l.last.Load(), l.parts)
+	if errors.Is(err, base.ErrPoisoned) {
+		l.mu.broken = err
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.mu.broken = fmt.Errorf("%w: the manifest was replaced", base.ErrClosed)
+	return next, l.closeFile()
+}
+
+// Close gives up the file without sealing it. It is idempotent.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken == nil {
+		l.mu.broken = fmt.Errorf("%w: manifest", base.ErrClosed)
+	}
+	return l.closeFile()
+}
+
+func (l *Log) closeFile() error {
+	if l.mu.f == nil {
+		return nil
+	}
+	f := l.mu.f
+	l.mu.f = nil
+	return f.Close()
+}
+
+// State returns the state after the last edit that is synced.
+func (l *Log) State() *State { return l.state.Load() }
+
+// SealedThrough returns the ordinal of the last edit behind which a later, synced
+// record carries a mark. Files that edits up to it made obsolete may be removed.
+func (l *Log) SealedThrough() uint64 { return l.sealed.Load() }
+
+// Size returns the bytes written to the file.
+func (l *Log) Size() int64 { return l.off.Load() }
+
+// Bloated reports whether the file has grown so far beyond its snapshot that a
+// new manifest is due (Rotate).
+func (l *Log) Bloated() bool {
+	return l.Size() > bloatBytes && l.Size() > bloatRatio*l.snapshot
+}
+
+// write appends one group of frames and syncs it.
+func (l *Log) write(kind frame.Kind, payload []byte) error {
+	off := l.off.Load()
+	g := group{id: l.id, sum: l.mu.sum, durable: uint64(off), ordinal: l.last.Load() - l.mu.before, parts: l.parts}
+	if kind == frame.KindEdit {
+		g.ordinal++
+	}
+	b := g.append(nil, off, kind, payload)
+	if err := l.reserve(off, int64(len(b))); err != nil {
+		return unchanged("reservation in "+l.name, err)
+	}
+	if _, err := l.mu.f.WriteAt(b, off); err != nil {
+		return l.breakOff("write to "+l.name, err)
+	}
+	if err := l.mu.f.Sync(); err != nil {
+		return l.breakOff("sync of "+l.name, err)
+	}
+	l.mu.sum = g.sum
+	l.off.Store(off + int64(len(b)))
+	return nil
+}
+
+func (l *Log) breakOff(what string, err error) error {
+	l.mu.broken = poisoned(what, err)
+	return l.mu.broken
+}
+
+// reserve makes sure that the next n bytes have room, or fails while the file
+// still ends, as far as readers can tell, at off.
+func (l *Log) reserve(off, n int64) error {
+	err := l.mu.f.Preallocate(off, n)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	_, err = l.mu.f.WriteAt(make([]byte, n), off)
+	return err
+}
+
+// group encodes an edit, mark or seal as frames.
+type group struct {
+	id      frame.Identity
+	sum     uint32 // of the frame before; after append of the last one
+	durable uint64
+	ordinal uint64
+	parts   int
+}
+
+// groupParts returns how many frames a payload of n bytes takes.
+func groupParts(n, parts int) int { return (max(n, 1)-1)/parts + 1 }
+
+// groupBytes bounds the length of a group with a payload of n bytes.
+func groupBytes(n, parts int) int {
+	return n + groupParts(n, parts)*(frame.HeaderBytes+frame.Align-1)
+}
+
+// append appends the frames of one group that begins at offset off of the file.
+func (g *group) append(dst []byte, off int64, kind frame.Kind, payload []byte) []byte {
+	for rest := groupParts(len(payload), g.parts); rest > 0; rest-- {
+		part := payload[:min(len(payload), g.parts)]
+		payload = payload[len(part):]
+		start := len(dst)
+		dst = append(dst, make([]byte, frame.PaddedBytes(len(part)))...)
+		b := dst[start:]
+		copy(b[frame.HeaderBytes:], part)
+		h := frame.Put(b, g.id, off, len(part), frame.Header{
+			Kind: kind, Prev: g.sum, Seq: g.ordinal, Durable: g.durable, Count: uint32(rest - 1),
+		})
+		g.sum = h.Sum
+		off += int64(len(b))
+	}
+	return dst
+}
+
+// file is a new manifest in memory.
+type file struct {
+	current
+	id  frame.Identity
+	buf []byte
+	sum uint32
+}
+
+// newFile encodes header and snapshot of a manifest of the given state.
+func newFile(s *State, parts int) *file {
+	f := &file{current: current{Manifest: s.Manifest, File: base.NewID(), Store: s.Store}}
+	f.encode(s, parts)
+	return f
+}
+
+func (f *file) encode(s *State, parts int) {
+	f.id = frame.NewIdentity(f.File)
+	f.buf = base.AppendFileHeader(nil, base.FileHeader{
+		Type: base.FileManifest, Version: base.FormatVersion, File: f.File, Store: f.Store, Num: f.Manifest,
+	})
+	g := group{id: f.id, ordinal: 1, parts: parts}
+	f.buf = append(f.buf, g.append(nil, int64(len(f.buf)), frame.KindEdit, s.Snapshot().Append(nil))...)
+	f.sum = g.sum
+}
+
+// seal ends a file that is not on disk yet.
+func (f *file) seal() {
+	off := int64(len(f.buf))
+	g := group{id: f.id, sum: f.sum, durable: uint64(off), ordinal: 1, parts: 1}
+	f.buf = append(f.buf, g.append(nil, off, frame.KindSeal, nil)...)
+	f.sum = g.sum
+}
+
+func (f *file) path(dir string) string {
+	return filepath.Join(dir, base.FileName(base.FileManifest, f.Manifest))
+}
+
+// install makes the file and its name durable, then makes CURRENT name it, and
+// returns the file open. If it fails while CURRENT cannot name it yet, the file is
+// removed.
+func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
+	open, err := writeFile(fsys, f.path(dir), f.buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		open.Close()
+		fsys.Remove(f.path(dir))
+		return nil, poisoned("sync of directory "+dir, err)
+	}
+	if err := f.current.install(fsys, dir); err != nil {
+		open.Close()
+		if !errors.Is(err, base.ErrPoisoned) {
+			fsys.Remove(f.path(dir))
+		}
+		return nil, err
+	}
+	return open, nil
+}

@@ -1,0 +1,112 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Obsolete returns those of a directory's names that are garbage in state s:
+// temporary files, manifests but the live one, tables and log segments s does not
+// mention. Names that are not a store's are never among them, nor is a file for
+// which keep, if not nil, returns true: one being made, or still being read.
+//
+// Whoever removes the result must hold the store's lock, and must do so only while
+// the edits that made the files obsolete are sealed (Log.SealedThrough).
+func Obsolete(names []string, s *State, keep func(t base.FileType, num uint64) bool) []string {
+	type role struct {
+		t   base.FileType
+		num uint64
+	}
+	live := map[role]bool{{base.FileManifest, s.Manifest}: true}
+	for _, seg := range s.Segments {
+		live[role{base.FileLog, seg.Num}] = true
+	}
+	for _, t := range s.Version.Tables() {
+		live[role{base.FileTable, t.Num}] = true
+	}
+	var garbage []string
+	for _, name := range names {
+		t, num := base.ParseFileName(name)
+		if numbered(t) && !live[role{t, num}] && (keep == nil || !keep(t, num)) {
+			garbage = append(garbage, name)
+		}
+	}
+	return garbage
+}
+
+// numbered reports whether files of type t come and go with their numbers.
+func numbered(t base.FileType) bool {
+	return t == base.FileLog || t == base.FileTable || t == base.FileManifest || t == base.FileTemp
+}
+
+// FirstFreeNum returns a number that neither the state, which may be nil, nor any
+// file of the directory uses, and no number after it either. A directory can hold
+// files beyond State.NextFileNum: a crash came before their edit.
+func FirstFreeNum(names []string, s *State) uint64 {
+	free := uint64(1)
+	if s != nil {
+		free = s.NextFileNum
+	}
+	for _, name := range names {
+		if t, num := base.ParseFileName(name); numbered(t) && num <= maxFileNum {
+			free = max(free, num+1)
+		}
+	}
+	return free
+}
+
+// lostCurrent looks for evidence that a directory without CURRENT held a store:
+// tables, or log segments with a commit in them. Without it, creation of the store
+// was interrupted before anything could be acknowledged, and the result is nil.
+func lostCurrent(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("manifest: list %s: %w", dir, err)
+	}
+	for _, name := range names {
+		t, _ := base.ParseFileName(name)
+		found := t == base.FileTable
+		if t == base.FileLog {
+			if found, err = holdsCommit(fsys, filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+		if found {
+			return base.Corruptf(filepath.Join(dir, base.FileName(base.FileCurrent, 0)), -1, "missing, but %s is there", name)
+		}
+	}
+	return nil
+}
+
+// holdsCommit reports whether a log segment has an intact commit or ingest frame.
+// A segment without an intact header cannot: it is synced before any frame is.
+func holdsCommit(fsys vfs.FS, name string) (bool, error) {
+	buf, err := readFile(fsys, name, maxManifestBytes)
+	if err != nil {
+		return false, err
+	}
+	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
+	if errors.Is(err, base.ErrCorrupt) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	id := frame.NewIdentity(h.File)
+	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
+		f, ok := frame.DecodeHeader(buf[off:], id, off)
+		if ok && (f.Kind == frame.KindCommit || f.Kind == frame.KindIngest) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,397 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+)
+
+// smallContent fills a table of all kinds of pages in little space.
+func smallContent() *content {
+	c := &content{tombs: []tomb{{"k03", "k05", 9}, {"x", "z", 8}}}
+	for i := range 40 {
+		w := row{fmt.Sprintf("k%02d", i), uint64(i) + 1, base.KindPut, fmt.Sprint("value ", i)}
+		if i%7 == 3 {
+			w.kind, w.val = base.KindDelete, ""
+		}
+		c.rows = append(c.rows, w)
+	}
+	return c
+}
+
+func mustBeCorruption(t *testing.T, what string, err error) {
+	t.Helper()
+	var c *base.CorruptionError
+	if !errors.As(err, &c) || !errors.Is(err, base.ErrCorrupt) || c.File != "7.sst" || c.Offset < 0 {
+		t.Fatalf("%s: error %v", what, err)
+	}
+}
+
+// survey opens a damaged file and reads it every way. It returns the errors of
+// Open or Verify, and checks that scans and gets say the same as the model or fail.
+func survey(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta, what string) (openErr, verifyErr error) {
+	t.Helper()
+	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	if err != nil {
+		mustBeCorruption(t, what, err)
+		return err, err
+	}
+	defer rd.Close()
+	if verifyErr = rd.Verify(context.Background(), nil); verifyErr != nil {
+		mustBeCorruption(t, what, verifyErr)
+	}
+	for _, noCache := range []bool{true, false} {
+		it := rd.NewIter(m.slot, IterOptions{NoCache: noCache})
+		n := 0
+		for ok := it.First(); ok; ok = it.Next() {
+			w := c.rows[n]
+			if string(it.Key()) != w.key || it.Seq() != w.seq || it.Kind() != w.kind {
+				t.Fatalf("%s: row %d is %q %d", what, n, it.Key(), it.Seq())
+			}
+			if v, err := it.Value(); err == nil && string(v) != w.val {
+				t.Fatalf("%s: value of row %d is %q", what, n, v)
+			}
+			n++
+		}
+		if it.Err() != nil {
+			mustBeCorruption(t, what, it.Err())
+		}
+		if it.Valid() || (it.Err() == nil) != (n == len(c.rows)) {
+			t.Fatalf("%s: scan ended after %d rows with error %v", what, n, it.Err())
+		}
+		it.Close()
+	}
+	for _, w := range c.rows {
+		got, ok, err := m.get(rd, w.key, everything)
+		if err != nil {
+			mustBeCorruption(t, what, err)
+		} else if !ok || got != w {
+			t.Fatalf("%s: get %q: %v %v", what, w.key, got, ok)
+		}
+	}
+	return nil, verifyErr
+}
+
+func TestEveryByteFlipIsDetected(t *testing.T) {
+	c := smallContent()
+	m := newRoom(t, 1<<30)
+	for _, codec := range codecs {
+		f, meta := c.write(t, WriterOptions{Codec: codec, BlockBytes: 512})
+		whole := f.b
+		for i := range whole {
+			for _, x := range []byte{1 << (i % 8), 0xFF} {
+				b := bytes.Clone(whole)
+				b[i] ^= x
+				what := fmt.Sprintf("%v: byte %d ^ %02x", codec, i, x)
+				if _, err := survey(t, m, c, &memFile{b: b}, meta, what); err == nil {
+					t.Fatalf("%s: neither Open nor Verify saw it", what)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryTruncationIsDetected(t *testing.T) {
+	c := smallContent()
+	m := newRoom(t, 1<<30)
+	f, meta := c.write(t, WriterOptions{BlockBytes: 512})
+	for n := range f.b {
+		_, err := Open(&memFile{b: f.b[:n]}, meta, storeID, "7.sst", m.cache, m.budget)
+		mustBeCorruption(t, fmt.Sprint("cut to ", n), err)
+		lying := meta // even if the manifest agrees with the length
+		lying.Size = int64(n)
+		_, err = Open(&memFile{b: f.b[:n]}, lying, storeID, "7.sst", m.cache, m.budget)
+		mustBeCorruption(t, fmt.Sprint("cut to ", n, " with a meta to match"), err)
+	}
+	_, err := Open(&memFile{b: append(bytes.Clone(f.b), 0)}, meta, storeID, "7.sst", m.cache, m.budget)
+	mustBeCorruption(t, "a byte longer", err)
+}
+
+// A file that shrinks after Open, as a bad disk or a bad neighbour could make it.
+func TestFileThatShrinksUnderAReader(t *testing.T) {
+	c := counters(1000, 50)
+	f, meta := c.write(t, WriterOptions{BlockBytes: 4096})
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	f.b = f.b[:len(f.b)/2]
+	it := rd.NewIter(m.slot, IterOptions{})
+	defer it.Close()
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	mustBeCorruption(t, "scan", it.Err())
+	if n == 0 || it.First() || it.Last() || it.SeekGE(nil) || it.SeekLT([]byte("z")) || it.Next() || it.Prev() || it.Err() == nil {
+		t.Fatal("the error of an iterator does not stick")
+	}
+	_, err := rd.BuildIndex(context.Background())
+	mustBeCorruption(t, "build index", err)
+	mustBeCorruption(t, "verify", rd.Verify(context.Background(), nil))
+}
+
+// Pages that are whole and checksummed, but not the ones that belong there.
+func TestSwappedAndForeignPagesAreDetected(t *testing.T) {
+	c := counters(64, 32) // all blocks alike in size
+	m := newRoom(t, 1<<30)
+	f, meta := c.write(t, WriterOptions{BlockBytes: 512})
+	rd := m.open(t, &memFile{b: f.b}, meta)
+	a, b := rd.index.entries[1], rd.index.entries[2]
+	if a.keyPage != b.keyPage || a.valuePage != b.valuePage {
+		t.Fatal("the test needs blocks of equal size")
+	}
+	swapped := bytes.Clone(f.b)
+	n := int64(a.keyPage + a.valuePage)
+	copy(swapped[a.off:], f.b[b.off:b.off+n])
+	copy(swapped[b.off:], f.b[a.off:a.off+n])
+	if _, err := survey(t, m, c, &memFile{b: swapped}, meta, "swapped blocks"); err == nil {
+		t.Fatal("swapped blocks verify")
+	}
+	foreign := &memFile{}
+	w := NewWriter(foreign, WriterOptions{Name: "8.sst", Num: 8, File: base.ID{8}, Store: storeID, BlockBytes: 512})
+	c.addTo(t, w)
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	mixed := bytes.Clone(f.b)
+	copy(mixed[a.off:], foreign.b[a.off:a.off+n])
+	if _, err := survey(t, m, c, &memFile{b: mixed}, meta, "a block of another file"); err == nil {
+		t.Fatal("a block of another file verifies")
+	}
+	mixed = append(bytes.Clone(f.b[:len(f.b)-footerBytes]), foreign.b[len(foreign.b)-footerBytes:]...)
+	if _, err := survey(t, m, c, &memFile{b: mixed}, meta, "the footer of another file"); err == nil {
+		t.Fatal("the footer of another file verifies")
+	}
+}
+
+func TestOpenComparesTheFileWithItsRecord(t *testing.T) {
+	c := smallContent()
+	m := newRoom(t, 1<<30)
+	f, meta := c.write(t, WriterOptions{})
+	for what, change := range map[string]func(*base.TableMeta){
+		"number":           func(m *base.TableMeta) { m.Num++ },
+		"file id":          func(m *base.TableMeta) { m.File[3]++ },
+		"size":             func(m *base.TableMeta) { m.Size-- },
+		"smallest":         func(m *base.TableMeta) { m.Smallest = []byte("k0") },
+		"largest":          func(m *base.TableMeta) { m.Largest = []byte("z0") },
+		"exclusive":        func(m *base.TableMeta) { m.LargestExclusive = false },
+		"least sequence":   func(m *base.TableMeta) { m.MinSeq++ },
+		"highest sequence": func(m *base.TableMeta) { m.MaxSeq++ },
+		"entries":          func(m *base.TableMeta) { m.Entries++ },
+		"deletes":          func(m *base.TableMeta) { m.Deletes++ },
+		"range deletes":    func(m *base.TableMeta) { m.RangeDeletes-- },
+		"raw bytes":        func(m *base.TableMeta) { m.RawBytes++ },
+		"global sequence":  func(m *base.TableMeta) { m.GlobalSeq, m.MinSeq = 50, 51 },
+	} {
+		changed := meta
+		change(&changed)
+		_, err := Open(f, changed, storeID, "7.sst", m.cache, m.budget)
+		mustBeCorruption(t, what, err)
+	}
+	_, err := Open(f, meta, base.ID{1}, "7.sst", m.cache, m.budget)
+	mustBeCorruption(t, "store id", err)
+	f.b[8] = base.FormatVersion + 1
+	resealHeader(f.b)
+	if _, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget); !errors.Is(err, base.ErrFormatTooNew) {
+		t.Errorf("newer format: %v", err)
+	}
+}
+
+// Files whose checksums are right and whose contents lie: only Verify, which
+// looks at everything, can and must tell.
+func TestVerifySeesLies(t *testing.T) {
+	m := newRoom(t, 1<<30)
+	for what, lie := range map[string]func(w *Writer){
+		"deletes":            func(w *Writer) { w.meta.Deletes++ },
+		"raw bytes":          func(w *Writer) { w.meta.RawBytes++ },
+		"least sequence":     func(w *Writer) { w.meta.MinSeq = 0 },
+		"highest sequence":   func(w *Writer) { w.meta.MaxSeq += 9 },
+		"smallest":           func(w *Writer) { w.meta.Smallest = []byte("counter0") },
+		"largest":            func(w *Writer) { w.last = append(w.last, 'x') },
+		"fence too great":    func(w *Writer) { changeFence(t, w, 3, "counter999") },
+		"fence too small":    func(w *Writer) { changeFence(t, w, 3, "counter00000002") },
+		"continues, falsely": func(w *Writer) { changeEntry(t, w, 3, func(e *indexEntry) { e.continues = true }) },
+	} {
+		c := counters(400, 10)
+		f := &memFile{}
+		w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID, BlockBytes: 1024})
+		c.addTo(t, w)
+		if err := w.seal(w.values); err != nil {
+			t.Fatal(err)
+		}
+		lie(w)
+		meta, err := w.Finish()
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		f.closed = false
+		rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+		if err == nil {
+			err = rd.Verify(context.Background(), nil)
+			rd.Close()
+		}
+		mustBeCorruption(t, what, err)
+	}
+}
+
+func changeFence(t *testing.T, w *Writer, n int, fence string) {
+	changeEntry(t, w, n, func(e *indexEntry) { e.fence = []byte(fence) })
+}
+
+// changeEntry rewrites the index with one entry changed.
+func changeEntry(t *testing.T, w *Writer, n int, change func(*indexEntry)) {
+	t.Helper()
+	var made indexWriter
+	i, prev := 0, []byte(nil)
+	for _, raw := range w.index.pages {
+		prev = nil
+		for d := (decoder{b: raw}); len(d.b) > 0; i++ {
+			var e indexEntry
+			decodeIndexEntry(&d, &e, prev, nil)
+			if d.bad {
+				t.Fatal("index does not parse")
+			}
+			prev = bytes.Clone(e.fence)
+			if i == n {
+				change(&e)
+			}
+			made.add(&e)
+		}
+	}
+	w.index = made
+}
+
+func TestReadErrorsReachTheCaller(t *testing.T) {
+	c := counters(300, 20)
+	f, meta := c.write(t, WriterOptions{Codec: block.LZ4, BlockBytes: 1024})
+	m := newRoom(t, 1<<30)
+	for n := 1; ; n++ {
+		file := &memFile{b: f.b, failAt: n}
+		errs := attempt(t, m, c, file, meta)
+		if len(errs) == 0 {
+			if n < 20 {
+				t.Fatalf("only %d reads", n)
+			}
+			return
+		}
+		for _, err := range errs {
+			if !errors.Is(err, errDisk) {
+				t.Fatalf("read %d failed: error %v", n, err)
+			}
+		}
+		if len(errs) != 1 {
+			t.Fatalf("read %d failed once, %d calls did", n, len(errs))
+		}
+	}
+}
+
+// attempt does one of each, and returns the errors.
+func attempt(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta) (errs []error) {
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	if err != nil {
+		return []error{err}
+	}
+	defer rd.Close()
+	note(rd.Verify(context.Background(), nil))
+	x, err := rd.BuildIndex(context.Background())
+	if note(err); err == nil {
+		rd.AttachIndex(x)
+	}
+	it := rd.NewIter(m.slot, IterOptions{})
+	defer it.Close()
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+		if _, err := it.Value(); err != nil && (it.Valid() || it.Err() == nil) {
+			t.Fatal("iterator stays valid after an error of Value")
+		}
+	}
+	if note(it.Err()); it.Err() == nil && n != len(c.rows) {
+		t.Fatalf("scan ended after %d rows without an error", n)
+	}
+	for _, w := range c.rows {
+		got, ok, err := m.get(rd, w.key, everything)
+		if note(err); err == nil && (!ok || got != w) {
+			t.Fatalf("get %q: %v %v", w.key, got, ok)
+		}
+	}
+	return errs
+}
+
+func TestShortReadsAndWrites(t *testing.T) {
+	c := smallContent()
+	f := &memFile{stingy: true}
+	w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID})
+	c.addTo(t, w)
+	meta, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := c.write(t, WriterOptions{}); !bytes.Equal(f.b, want.b) {
+		t.Fatal("short writes made another file")
+	}
+	m := newRoom(t, 1<<30)
+	c.gets(t, m, m.open(t, &memFile{b: f.b, stingy: true}, meta), rand.New(rand.NewPCG(1, 1)))
+}
+
+// An index may not make a reader believe, and allocate, more than the file can hold.
+func TestHostileIndex(t *testing.T) {
+	entry := func(change func(e *indexEntry)) []byte {
+		e := indexEntry{rows: 1, keyPage: 30, keyForm: 128, valueHeap: 10, valuePages: []int{22}}
+		change(&e)
+		return appendIndexEntry(nil, &e, 0)
+	}
+	for what, raw := range map[string][]byte{
+		"no rows":               entry(func(e *indexEntry) { e.rows = 0 }),
+		"many rows":             entry(func(e *indexEntry) { e.rows = block.MaxRows + 1 }),
+		"first fence":           entry(func(e *indexEntry) { e.fence = []byte("x") }),
+		"first continues":       entry(func(e *indexEntry) { e.continues = true }),
+		"key page too small":    entry(func(e *indexEntry) { e.keyPage = block.OverheadBytes }),
+		"key page too large":    entry(func(e *indexEntry) { e.keyPage = block.MaxStoredBytes + 1 }),
+		"form too large":        entry(func(e *indexEntry) { e.keyForm = block.MaxPageBytes + 1 }),
+		"form empty":            entry(func(e *indexEntry) { e.keyForm = 0 }),
+		"value too large":       entry(func(e *indexEntry) { e.valueHeap = base.MaxValueBytes + 1 }),
+		"heap of many rows":     entry(func(e *indexEntry) { e.rows, e.valueHeap = 2, block.MaxPageBytes+1 }),
+		"value page missing":    entry(func(e *indexEntry) { e.valuePages = nil }),
+		"value page too large":  entry(func(e *indexEntry) { e.valuePages[0] = block.MaxStoredBytes + 1 }),
+		"behind the limit":      entry(func(e *indexEntry) { e.keyPage = 1000 }),
+		"unknown flag":          append(append([]byte{0, 0}, 0x80), entry(func(e *indexEntry) {})[3:]...),
+		"shared with nothing":   append([]byte{1, 0}, entry(func(e *indexEntry) {})[2:]...),
+		"fence longer than all": binary.AppendUvarint([]byte{0}, 1<<40),
+		"same fence again":      bytes.Repeat(entry(func(e *indexEntry) {}), 2),
+		"more than counted":     bytes.Repeat(entry(func(e *indexEntry) {}), 3),
+	} {
+		x := newBlockIndex(2)
+		err := x.addPage(raw, base.FileHeaderBytes+200)
+		if err == nil {
+			err = x.finish(&footer{blocksBytes: 104, blocks: 2, rows: 2})
+		}
+		if !errors.Is(err, errIndex) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	x := newBlockIndex(1)
+	if err := x.addPage(entry(func(e *indexEntry) {}), base.FileHeaderBytes+52); err != nil || x.finish(&footer{blocksBytes: 52, blocks: 1, rows: 1}) != nil {
+		t.Errorf("the entry these are made of is refused: %v", err)
+	}
+	x = newBlockIndex(1000)
+	e, raw := indexEntry{fence: bytes.Repeat([]byte("f"), base.MaxKeyBytes), rows: 1, keyPage: 30, keyForm: 128}, appendIndexEntry(nil, &indexEntry{rows: 1, keyPage: 30, keyForm: 128}, 0)
+	for i := range 999 {
+		binary.BigEndian.PutUint32(e.fence[base.MaxKeyBytes-4:], uint32(i))
+		raw = appendIndexEntry(raw, &e, 0)
+	}
+	if err := x.addPage(raw, 1<<40); !errors.Is(err, errIndex) || len(x.heap) > maxFenceBytes {
+		t.Errorf("fences of %d bytes: error %v", len(x.heap), err)
+	}
+}

@@ -1,0 +1,33 @@
+// Package table writes and reads tables: immutable sorted files of rows and
+// range tombstones.
+//
+// # Format
+//
+// docs/format/table.md. writer.go makes a file from front to back (output.go
+// buffers it), index.go, tombstones.go, properties.go and footer.go encode and
+// decode what follows the blocks, pages themselves are package block's.
+//
+// A Reader keeps in memory: the index (flat arrays, arena.ClassMeta), the range
+// tombstones, one cache.Slot per key page and value page, and, once attached, a
+// point index. Pages are decoded into the cache; the value pages of a value
+// beyond 1 MiB are not, they are assembled on the Go heap for each read.
+//
+// # Concurrency
+//
+// A Writer and an Iter belong to one goroutine. A Reader may be used by any
+// number of goroutines until Close, which the caller delays until nobody can
+// reach the Reader any more.
+//
+// # Invariants
+//
+// Whatever the bytes of a file, the package returns an error that matches
+// base.ErrCorrupt or right answers, and never allocates more for a page than
+// the page's limit. Every page is verified each time it is read from the file.
+// A sequence that TableMeta.GlobalSeq overrides is never seen outside.
+//
+// # Lifetimes
+//
+// What Get returns is valid while the caller stays in the epoch in which it
+// called, or for as long as it pins Row.Page. What an Iter returns is valid
+// until its next positioning call; the Iter pins the pages it stands on.
+package table

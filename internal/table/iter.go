@@ -1,0 +1,238 @@
+package table
+
+import (
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/epoch"
+)
+
+// IterOptions says how an iterator reads.
+type IterOptions struct {
+	// NoCache reads pages that are not resident into memory of the iterator and
+	// leaves the cache as it is: for compactions and other walks of everything.
+	NoCache bool
+}
+
+// Iter walks all rows of a table; it is a base.Iterator. An error sticks: from
+// then on nothing is valid. It pins the key page it stands on, and the value
+// page only once Value was called for its block. Moving within a block enters
+// no epoch and allocates nothing. For one goroutine.
+type Iter struct {
+	r       *Reader
+	slot    *epoch.Slot // nil: the cache is not used at all
+	noCache bool
+
+	keys  block.Keys // of block b; no rows if none is loaded
+	b     int
+	row   int
+	valid bool
+	err   error
+
+	keyPage, valuePage *cache.Page // pinned, or nil
+	values             []byte      // the value heap of block b, nil if not loaded
+	keyBuf, valueBuf   []byte      // own memory for NoCache
+}
+
+// NewIter returns an iterator that stands nowhere. slot is a participant of the
+// cache's epoch domain that the iterator's goroutine may enter. Close it.
+func (r *Reader) NewIter(slot *epoch.Slot, opts IterOptions) *Iter {
+	return &Iter{r: r, slot: slot, noCache: opts.NoCache, b: -1}
+}
+
+var _ base.Iterator = (*Iter)(nil)
+
+// First implements base.Iterator.
+func (it *Iter) First() bool { return it.enter(0) && it.place(0) }
+
+// Last implements base.Iterator.
+func (it *Iter) Last() bool {
+	return it.enter(it.r.Blocks()-1) && it.place(it.keys.Rows()-1)
+}
+
+// SeekGE implements base.Iterator.
+func (it *Iter) SeekGE(key []byte) bool {
+	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
+		return it.leave()
+	}
+	if i := it.keys.SearchGE(key); i < it.keys.Rows() {
+		return it.place(i)
+	}
+	return it.enter(it.b+1) && it.place(0)
+}
+
+// SeekLT implements base.Iterator.
+func (it *Iter) SeekLT(key []byte) bool {
+	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
+		return it.leave()
+	}
+	if i := it.keys.SearchGE(key); i > 0 {
+		return it.place(i - 1)
+	}
+	return it.enter(it.b-1) && it.place(it.keys.Rows()-1)
+}
+
+// Next implements base.Iterator.
+func (it *Iter) Next() bool {
+	if !it.valid {
+		return false
+	}
+	if it.row+1 < it.keys.Rows() {
+		it.row++
+		return true
+	}
+	return it.enter(it.b+1) && it.place(0)
+}
+
+// Prev implements base.Iterator.
+func (it *Iter) Prev() bool {
+	if !it.valid {
+		return false
+	}
+	if it.row > 0 {
+		it.row--
+		return true
+	}
+	return it.enter(it.b-1) && it.place(it.keys.Rows()-1)
+}
+
+// Valid implements base.Iterator.
+func (it *Iter) Valid() bool { return it.valid }
+
+// Key implements base.Iterator.
+func (it *Iter) Key() []byte { return it.keys.Key(it.row) }
+
+// Seq implements base.Iterator.
+func (it *Iter) Seq() uint64 { return it.r.seq(it.keys.Seq(it.row)) }
+
+// Kind implements base.Iterator.
+func (it *Iter) Kind() base.Kind { return it.keys.Kind(it.row) }
+
+// Err implements base.Iterator.
+func (it *Iter) Err() error { return it.err }
+
+// Close unpins the pages. It may be called again; nothing else may.
+func (it *Iter) Close() error {
+	it.unload()
+	it.keyBuf, it.valueBuf = nil, nil
+	return nil
+}
+
+// Value implements base.Iterator. It is nil for a delete and never nil for a put.
+func (it *Iter) Value() ([]byte, error) {
+	if !it.valid || it.Kind() == base.KindDelete {
+		return nil, it.err
+	}
+	off, n := it.keys.Value(it.row)
+	if n == 0 {
+		return emptyValue, nil
+	}
+	if it.values == nil {
+		if err := it.loadValues(); err != nil {
+			it.fail(err)
+			return nil, err
+		}
+	}
+	return it.values[off : off+n : off+n], nil
+}
+
+// place puts the iterator on a row of the loaded block.
+func (it *Iter) place(row int) bool {
+	it.row, it.valid = row, true
+	return true
+}
+
+func (it *Iter) leave() bool {
+	it.valid = false
+	return false
+}
+
+func (it *Iter) fail(err error) bool {
+	it.err = err
+	it.unload()
+	return it.leave()
+}
+
+// enter makes b the loaded block, if there is such a block.
+func (it *Iter) enter(b int) bool {
+	if it.err != nil || b < 0 || b >= it.r.Blocks() {
+		return it.leave()
+	}
+	if b == it.b {
+		return true
+	}
+	it.unload()
+	if err := it.loadKeys(b); err != nil {
+		return it.fail(err)
+	}
+	it.b = b
+	return true
+}
+
+// unload lets go of the loaded block.
+func (it *Iter) unload() {
+	if it.keyPage != nil {
+		it.keyPage.Unpin()
+	}
+	if it.valuePage != nil {
+		it.valuePage.Unpin()
+	}
+	it.keyPage, it.valuePage, it.values, it.keys = nil, nil, nil, block.Keys{}
+	it.b, it.valid = -1, false
+}
+
+func (it *Iter) loadKeys(b int) (err error) {
+	if it.keyPage, err = it.page(2*b, b, (*Reader).keyPage); err != nil {
+		return err
+	}
+	if it.keyPage != nil {
+		it.keys = block.View(it.keyPage.Data())
+		return nil
+	}
+	it.keyBuf = resize(it.keyBuf, int(it.r.index.entries[b].keyForm))
+	if err := it.r.readKeys(b, it.keyBuf); err != nil {
+		return err
+	}
+	it.keys = block.View(it.keyBuf)
+	return nil
+}
+
+func (it *Iter) loadValues() (err error) {
+	e := &it.r.index.entries[it.b]
+	if e.jumbo() {
+		it.values, err = it.r.readJumbo(it.b)
+		return err
+	}
+	if it.valuePage, err = it.page(2*it.b+1, it.b, (*Reader).valuePage); err != nil {
+		return err
+	}
+	if it.valuePage != nil {
+		it.values = it.valuePage.Data()
+		return nil
+	}
+	it.valueBuf = resize(it.valueBuf, int(e.valueHeap))
+	if err := it.r.readValues(it.b, it.valueBuf); err != nil {
+		return err
+	}
+	it.values = it.valueBuf
+	return nil
+}
+
+// page returns a page of block b, pinned: a resident one, or one that read makes
+// resident. It is nil if the iterator shall read the page into its own memory.
+func (it *Iter) page(slot, b int, read func(*Reader, int) (*cache.Page, error)) (p *cache.Page, err error) {
+	if it.slot == nil {
+		return nil, nil
+	}
+	it.slot.Enter()
+	defer it.slot.Exit()
+	if it.noCache {
+		p = it.r.cache.Load(&it.r.slots[slot])
+	} else {
+		p, err = read(it.r, b)
+	}
+	if p != nil {
+		p.Pin()
+	}
+	return p, err
+}

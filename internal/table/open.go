@@ -1,0 +1,223 @@
+package table
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Open opens a table for reading: it reads and verifies everything but the
+// blocks, and that the file is the one meta describes. On success the Reader
+// owns f. name is what errors call the file; meta's GlobalSeq, if there is one,
+// holds for the life of the Reader.
+func Open(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.Cache, b *arena.Budget) (*Reader, error) {
+	r := &Reader{
+		src:    source{f, name},
+		name:   name,
+		id:     block.NewIdentity(meta.File, name),
+		meta:   meta,
+		store:  store,
+		cache:  c,
+		budget: b,
+	}
+	t, err := r.readTail()
+	if err != nil {
+		return nil, err
+	}
+	r.index = t.index
+	r.slots = t.index.newSlots()
+	r.tombs = tombstone.Build(t.tombs)
+	const tombstoneMemory = 96 // with bounds of average length; an estimate
+	r.metaBytes = t.index.memory() + tombstoneMemory*int64(len(t.tombs))
+	b.Add(arena.ClassMeta, r.metaBytes)
+	return r, nil
+}
+
+// tail is what stands around the blocks.
+type tail struct {
+	footer footer
+	index  *blockIndex
+	tombs  []tombstone.Tombstone
+	props  base.TableMeta
+}
+
+// readTail reads and verifies all of the file but the blocks.
+func (r *Reader) readTail() (*tail, error) {
+	size, err := r.src.f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size != r.meta.Size || size < minFileBytes {
+		return nil, base.Corruptf(r.name, size, "file has %d bytes, the manifest says %d", size, r.meta.Size)
+	}
+	w := &window{src: r.src, size: size}
+	if err := r.checkHeader(w); err != nil {
+		return nil, err
+	}
+	b, err := w.at(size-footerBytes, footerBytes)
+	if err != nil {
+		return nil, err
+	}
+	t := &tail{}
+	if t.footer, err = decodeFooter(b, r.id, size-footerBytes); err != nil {
+		return nil, err
+	}
+	for _, read := range []func(*window, *tail) error{r.readTombstones, r.readIndex, r.readProperties} {
+		if err := read(w, t); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (r *Reader) checkHeader(w *window) error {
+	b, err := w.at(0, base.FileHeaderBytes)
+	if err != nil {
+		return err
+	}
+	h, err := base.DecodeFileHeader(b, base.FileTable, r.name)
+	if err != nil {
+		return err
+	}
+	if h.File != r.meta.File || h.Store != r.store || h.Num != r.meta.Num {
+		return base.Corruptf(r.name, 0, "this is file %x, number %d, of store %x, not %x, %d, %x",
+			h.File, h.Num, h.Store, r.meta.File, r.meta.Num, r.store)
+	}
+	return nil
+}
+
+// eachPage calls fn for the pages of type t in [off, end): where the page stands
+// and its raw bytes, which are fn's to keep.
+func (r *Reader) eachPage(w *window, t block.PageType, off, end int64, fn func(off int64, raw []byte) error) error {
+	for off < end {
+		if end-off < block.OverheadBytes {
+			return base.Corruptf(r.name, off, "%d bytes are too few for a page", end-off)
+		}
+		head, err := w.at(off, block.HeaderBytes)
+		if err != nil {
+			return err
+		}
+		size := block.SizeFromHeader(head)
+		if int64(size) > end-off || size > block.MaxStoredBytes {
+			return base.Corruptf(r.name, off, "page of %d bytes where there is room for %d", size, end-off)
+		}
+		b, err := w.at(off, size)
+		if err != nil {
+			return err
+		}
+		p, err := r.id.ParsePage(b, t, off)
+		if err != nil {
+			return err
+		}
+		raw := make([]byte, p.RawBytes)
+		if err := p.Decompress(raw); err != nil {
+			return err
+		}
+		if err := fn(off, raw); err != nil {
+			return err
+		}
+		off += int64(size)
+	}
+	return nil
+}
+
+func (r *Reader) readTombstones(w *window, t *tail) error {
+	err := r.eachPage(w, block.PageTombstones, t.footer.tombOff(), t.footer.indexOff(), func(off int64, raw []byte) (err error) {
+		if t.tombs, err = decodeTombstones(t.tombs, raw); err != nil {
+			return base.Corruptf(r.name, off, "%v", err)
+		}
+		return nil
+	})
+	if err == nil && uint64(len(t.tombs)) != t.footer.tombs {
+		err = base.Corruptf(r.name, t.footer.tombOff(), "%d range tombstones, the footer says %d", len(t.tombs), t.footer.tombs)
+	}
+	for i := range t.tombs {
+		t.tombs[i].Seq = r.seq(t.tombs[i].Seq)
+	}
+	return err
+}
+
+func (r *Reader) readIndex(w *window, t *tail) error {
+	t.index = newBlockIndex(int(t.footer.blocks))
+	err := r.eachPage(w, block.PageIndex, t.footer.indexOff(), t.footer.propOff(), func(off int64, raw []byte) error {
+		if err := t.index.addPage(raw, t.footer.tombOff()); err != nil {
+			return base.Corruptf(r.name, off, "%v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.index.finish(&t.footer); err != nil {
+		return base.Corruptf(r.name, t.footer.indexOff(), "%v", err)
+	}
+	return nil
+}
+
+func (r *Reader) readProperties(w *window, t *tail) error {
+	pages, off := 0, t.footer.propOff()
+	err := r.eachPage(w, block.PageProperties, off, t.footer.end(), func(_ int64, raw []byte) (err error) {
+		pages++
+		if t.props, err = decodeProperties(raw); err != nil {
+			return base.Corruptf(r.name, off, "%v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if pages != 1 {
+		return base.Corruptf(r.name, off, "%d properties pages", pages)
+	}
+	if t.props.Entries != t.footer.rows || t.props.RangeDeletes != t.footer.tombs {
+		return base.Corruptf(r.name, off, "properties and footer count differently")
+	}
+	if what := contradiction(&r.meta, &t.props); what != "" {
+		return base.Corruptf(r.name, off, "the manifest says otherwise of the table's %s", what)
+	}
+	return r.checkEmptiness(t)
+}
+
+// checkEmptiness refuses what no writer makes: a table of nothing, bounds the
+// wrong way round.
+func (r *Reader) checkEmptiness(t *tail) error {
+	p := &t.props
+	if p.Entries == 0 && p.RangeDeletes == 0 || bytes.Compare(p.Smallest, p.Largest) > 0 || p.Deletes > p.Entries || p.RawBytes < 0 {
+		return base.Corruptf(r.name, t.footer.propOff(), "properties contradict themselves")
+	}
+	return nil
+}
+
+// windowBytes is how much of a file is read at once while opening it.
+const windowBytes = 64 << 10
+
+// window reads a file's tail with few calls: small pieces come from one larger read.
+type window struct {
+	src  source
+	size int64
+	buf  []byte
+	off  int64
+}
+
+// at returns n bytes at off, valid until the next call. They lie in the file.
+func (w *window) at(off int64, n int) ([]byte, error) {
+	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
+		return w.buf[off-w.off:][:n:n], nil
+	}
+	from, size := off, int64(max(n, windowBytes))
+	if w.size-off < size { // near the end: what comes before will be asked for next
+		from = max(0, min(off, w.size-size))
+		size = w.size - from
+	}
+	w.buf, w.off = resize(w.buf, int(size)), from
+	if err := w.src.readAt(w.buf, from); err != nil {
+		w.buf = w.buf[:0]
+		return nil, err
+	}
+	return w.buf[off-from:][:n:n], nil
+}

@@ -1,0 +1,81 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/cairndb/cairn/vfs"
+)
+
+// outputBytes is how much is gathered before it is written.
+const outputBytes = 256 << 10
+
+var outputBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, outputBytes*3/2)
+	return &b
+}}
+
+// output writes a file from front to back in few, large writes.
+type output struct {
+	f       vfs.File
+	name    string
+	buf     *[]byte // pooled; what is not written yet
+	written int64
+}
+
+func newOutput(f vfs.File, name string) output {
+	return output{f: f, name: name, buf: outputBuffers.Get().(*[]byte)}
+}
+
+// offset returns where in the file the next byte appended to buf will stand.
+func (o *output) offset() int64 { return o.written + int64(len(*o.buf)) }
+
+// settle writes the buffer if it is large.
+func (o *output) settle() error {
+	if len(*o.buf) < outputBytes {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *output) flush() error {
+	for b := *o.buf; len(b) > 0; {
+		n, err := o.f.WriteAt(b, o.written)
+		if err == nil && n <= 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return fmt.Errorf("cairn: write %s at offset %d: %w", o.name, o.written, err)
+		}
+		o.written += int64(n)
+		b = b[n:]
+	}
+	*o.buf = (*o.buf)[:0]
+	return nil
+}
+
+// finish writes what is left, syncs and closes the file.
+func (o *output) finish() error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if err := o.f.Sync(); err != nil {
+		return fmt.Errorf("cairn: sync %s: %w", o.name, err)
+	}
+	return o.close()
+}
+
+// close closes the file and gives the buffer back.
+func (o *output) close() error {
+	if o.buf == nil {
+		return nil
+	}
+	*o.buf = (*o.buf)[:0]
+	outputBuffers.Put(o.buf)
+	o.buf = nil
+	if err := o.f.Close(); err != nil {
+		return fmt.Errorf("cairn: close %s: %w", o.name, err)
+	}
+	return nil
+}

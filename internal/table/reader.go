@@ -1,0 +1,212 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// Reader reads one table. It is safe for concurrent use until Close.
+type Reader struct {
+	// Constant after Open.
+	src       source
+	name      string
+	id        block.Identity
+	meta      base.TableMeta
+	store     base.ID
+	cache     *cache.Cache
+	budget    *arena.Budget
+	index     *blockIndex
+	slots     []cache.Slot // see blockIndex.newSlots
+	tombs     *tombstone.List
+	metaBytes int64
+
+	points atomic.Pointer[pointindex.Index]
+}
+
+// Row is what Get found.
+type Row struct {
+	Kind  base.Kind
+	Seq   uint64
+	Value []byte      // nil for a delete, never nil for a put
+	Page  *cache.Page // holds Value; nil if Value is empty or on the Go heap
+}
+
+// maxCandidates bounds how many wrong candidates of the point index Get looks
+// at before it searches, so that keys made to collide cost no more than a search.
+const maxCandidates = 8
+
+// emptyValue is the value of a put of nothing: present, unlike nil.
+var emptyValue = []byte{}
+
+// Get returns the newest version of key that vis sees; ok is false if there is
+// none. Range tombstones are the caller's business. hash is base.Hash(key). The
+// caller is inside an epoch of the cache's domain and, if it keeps Value beyond
+// that, pins Page before it leaves. Nothing is allocated if pages are resident.
+func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok bool, err error) {
+	x := r.points.Load()
+	if x == nil {
+		return r.search(key, vis)
+	}
+	probe := x.Find(hash)
+	for range maxCandidates {
+		loc, ok := probe.Next()
+		if !ok {
+			return Row{}, false, nil
+		}
+		p, err := r.keyPage(loc.Block())
+		if err != nil {
+			return Row{}, false, err
+		}
+		keys := block.View(p.Data())
+		if bytes.Equal(keys.Key(loc.Row()), key) {
+			return r.newest(key, loc.Block(), loc.Row(), keys, vis)
+		}
+	}
+	return r.search(key, vis)
+}
+
+// Touch loads what a following Get of the hash will need first, so that memory
+// is waited for once for several tables. The result has no meaning.
+func (r *Reader) Touch(hash uint64) uint64 {
+	if x := r.points.Load(); x != nil {
+		return x.Touch(hash)
+	}
+	return 0
+}
+
+// search is Get without a point index.
+func (r *Reader) search(key []byte, vis base.Visibility) (Row, bool, error) {
+	if len(r.slots) == 0 {
+		return Row{}, false, nil
+	}
+	b := r.index.find(key)
+	p, err := r.keyPage(b)
+	if err != nil {
+		return Row{}, false, err
+	}
+	keys := block.View(p.Data())
+	i := keys.SearchGE(key)
+	if i == keys.Rows() || !bytes.Equal(keys.Key(i), key) {
+		return Row{}, false, nil
+	}
+	return r.newest(key, b, i, keys, vis)
+}
+
+// newest returns the first row from row i of block b on that vis sees, among
+// those of key. Row i is one of key, its versions may reach into later blocks.
+func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibility) (Row, bool, error) {
+	for {
+		if seq := r.seq(keys.Seq(i)); vis.Sees(seq) {
+			return r.row(b, i, &keys, seq)
+		}
+		if i++; i == keys.Rows() {
+			if b++; b == len(r.index.entries) || !r.index.entries[b].continues {
+				return Row{}, false, nil
+			}
+			p, err := r.keyPage(b)
+			if err != nil {
+				return Row{}, false, err
+			}
+			keys, i = block.View(p.Data()), 0
+		}
+		if !bytes.Equal(keys.Key(i), key) {
+			return Row{}, false, nil
+		}
+	}
+}
+
+func (r *Reader) row(b, i int, keys *block.Keys, seq uint64) (Row, bool, error) {
+	row := Row{Kind: keys.Kind(i), Seq: seq}
+	if row.Kind == base.KindDelete {
+		return row, true, nil
+	}
+	off, n := keys.Value(i)
+	if n == 0 {
+		row.Value = emptyValue
+		return row, true, nil
+	}
+	var err error
+	if r.index.entries[b].jumbo() {
+		row.Value, err = r.readJumbo(b)
+		return row, err == nil, err
+	}
+	if row.Page, err = r.valuePage(b); err != nil {
+		return Row{}, false, err
+	}
+	row.Value = row.Page.Data()[off : off+n : off+n]
+	return row, true, nil
+}
+
+// seq returns the sequence that counts for a stored one.
+func (r *Reader) seq(stored uint64) uint64 {
+	if r.meta.GlobalSeq != 0 {
+		return r.meta.GlobalSeq
+	}
+	return stored
+}
+
+// keyPage returns the key page of block b; the caller is inside an epoch.
+func (r *Reader) keyPage(b int) (*cache.Page, error) {
+	if p := r.cache.Load(&r.slots[2*b]); p != nil {
+		return p, nil
+	}
+	return r.fillKeys(b)
+}
+
+// fillKeys and fillValues stand alone because their closures escape: their
+// callers must not allocate.
+func (r *Reader) fillKeys(b int) (*cache.Page, error) {
+	return r.cache.Fill(&r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
+}
+
+// valuePage returns the value page of block b, which has exactly one; the
+// caller is inside an epoch.
+func (r *Reader) valuePage(b int) (*cache.Page, error) {
+	if p := r.cache.Load(&r.slots[2*b+1]); p != nil {
+		return p, nil
+	}
+	return r.fillValues(b)
+}
+
+func (r *Reader) fillValues(b int) (*cache.Page, error) {
+	return r.cache.Fill(&r.slots[2*b+1], int(r.index.entries[b].valueHeap), func(dst []byte) error { return r.readValues(b, dst) })
+}
+
+// AttachIndex makes Get use x, which was built of this table's rows, by a Writer
+// or BuildIndex, and returns the index used so far. The Reader owns x until
+// another (or nil) takes its place; the old one is the caller's to free once no
+// reader can be using it.
+func (r *Reader) AttachIndex(x *pointindex.Index) (old *pointindex.Index) { return r.points.Swap(x) }
+
+// Index returns the attached point index, nil if there is none.
+func (r *Reader) Index() *pointindex.Index { return r.points.Load() }
+
+// Tombstones returns the table's range tombstones, nil if there are none.
+func (r *Reader) Tombstones() *tombstone.List { return r.tombs }
+
+// Meta returns the description the table was opened with. Do not modify it.
+func (r *Reader) Meta() *base.TableMeta { return &r.meta }
+
+// Blocks returns the number of blocks.
+func (r *Reader) Blocks() int { return len(r.index.entries) }
+
+// Close drops the table's pages from the cache, frees the point index and
+// closes the file. Nobody may be using the Reader or its iterators, or come to
+// do so; pages that are pinned stay valid until they are unpinned.
+func (r *Reader) Close() error {
+	r.cache.DropAll(r.slots)
+	r.budget.Add(arena.ClassMeta, -r.metaBytes)
+	var err error
+	if x := r.points.Swap(nil); x != nil {
+		err = x.Free()
+	}
+	return errors.Join(err, r.src.f.Close())
+}

@@ -1,0 +1,138 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// source reads a file's bytes and says where it failed.
+type source struct {
+	f    vfs.File
+	name string
+}
+
+// readAt fills b from offset off. That the file ends before is corruption, any
+// other failure an error of the file.
+func (s source) readAt(b []byte, off int64) error {
+	for len(b) > 0 {
+		n, err := s.f.ReadAt(b, off)
+		if n == len(b) {
+			return nil
+		}
+		if n <= 0 && err == nil {
+			err = io.ErrNoProgress
+		}
+		if errors.Is(err, io.EOF) {
+			return base.Corruptf(s.name, off+int64(n), "file ends %d bytes early", len(b)-n)
+		}
+		if err != nil {
+			return fmt.Errorf("cairn: read %s at offset %d: %w", s.name, off, err)
+		}
+		b, off = b[n:], off+int64(n)
+	}
+	return nil
+}
+
+// scratch is memory for reading one page: as stored, and decompressed.
+type scratch struct{ stored, raw []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func resize(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
+
+// readPage reads and verifies the page of size bytes at off. It aliases s.stored.
+func (r *Reader) readPage(s *scratch, t block.PageType, off int64, size int) (block.Page, error) {
+	s.stored = resize(s.stored, size)
+	if err := r.src.readAt(s.stored, off); err != nil {
+		return block.Page{}, err
+	}
+	return r.id.ParsePage(s.stored, t, off)
+}
+
+// readKeys reads the key page of block b and expands it into form.
+func (r *Reader) readKeys(b int, form []byte) error {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	e := &r.index.entries[b]
+	p, err := r.readPage(s, block.PageKeys, e.off, int(e.keyPage))
+	if err != nil {
+		return err
+	}
+	raw, err := p.Raw(s.raw)
+	if err != nil {
+		return err
+	}
+	if p.Codec != block.None {
+		s.raw = raw
+	}
+	if err := block.Expand(form, raw); err != nil {
+		return base.Corruptf(r.name, e.off, "%v", err)
+	}
+	if k := block.View(form); k.Rows() != int(e.rows) || k.ValueBytes() != int(e.valueHeap) {
+		return base.Corruptf(r.name, e.off, "key page has %d rows and %d bytes of values, the index says %d and %d",
+			k.Rows(), k.ValueBytes(), e.rows, e.valueHeap)
+	}
+	return nil
+}
+
+// readValues reads the value page of block b, which is not jumbo, into heap.
+func (r *Reader) readValues(b int, heap []byte) error {
+	e := &r.index.entries[b]
+	return r.readValuePage(e.valueOff(), int(e.valuePage), heap)
+}
+
+func (r *Reader) readValuePage(off int64, size int, dst []byte) error {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	p, err := r.readPage(s, block.PageValues, off, size)
+	if err != nil {
+		return err
+	}
+	if p.RawBytes != len(dst) {
+		return base.Corruptf(r.name, off, "value page holds %d bytes, the index says %d", p.RawBytes, len(dst))
+	}
+	return p.Decompress(dst)
+}
+
+// eachJumboPage calls fn for the value pages of jumbo block b, in order: where a
+// page stands, its size on disk and what part of the value it holds.
+func (r *Reader) eachJumboPage(b int, fn func(off int64, size, from, to int) error) error {
+	e := &r.index.entries[b]
+	heap, off := int(e.valueHeap), e.valueOff()
+	for i := range valuePageCount(heap) {
+		size, from := int(r.index.jumbo[int(e.valuePage)+i]), i*block.MaxPageBytes
+		if err := fn(off, size, from, min(heap, from+block.MaxPageBytes)); err != nil {
+			return err
+		}
+		off += int64(size)
+	}
+	return nil
+}
+
+// readJumbo assembles the value of jumbo block b on the Go heap. Memory is taken
+// at once only as far as the bytes on disk make the size believable.
+func (r *Reader) readJumbo(b int) ([]byte, error) {
+	const believable = 32
+	stored := int(r.blockEnd(b) - r.index.entries[b].valueOff())
+	value := make([]byte, 0, min(int(r.index.entries[b].valueHeap), believable*stored))
+	err := r.eachJumboPage(b, func(off int64, size, from, to int) error {
+		value = slices.Grow(value, to-from)[:to]
+		return r.readValuePage(off, size, value[from:to])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}

@@ -1,0 +1,184 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"math"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// Verify reads the whole file, past the cache, and checks every checksum, the
+// order of all rows, and that index, counts and bounds are true. progress, if
+// not nil, is told the bytes done so far now and then. The error is ctx's, one
+// of the file, or a *base.CorruptionError.
+func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) error {
+	t, err := r.readTail()
+	if err != nil {
+		return err
+	}
+	v := verifier{r: r, buf: make([]byte, 0, block.MaxPageBytes)}
+	v.found.MinSeq = math.MaxUint64
+	for b := range t.index.entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := v.block(b); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(r.blockEnd(b))
+		}
+	}
+	if err := v.finish(t); err != nil {
+		return err
+	}
+	if progress != nil {
+		progress(r.meta.Size)
+	}
+	return nil
+}
+
+// blockEnd returns the offset behind block b.
+func (r *Reader) blockEnd(b int) int64 {
+	if b+1 < len(r.index.entries) {
+		return r.index.entries[b+1].off
+	}
+	return r.index.end
+}
+
+// verifier gathers what the rows say, to compare it with the properties.
+type verifier struct {
+	r       *Reader
+	form    []byte
+	buf     []byte // for value pages
+	found   base.TableMeta
+	last    []byte
+	lastSeq uint64
+}
+
+func (v *verifier) block(b int) error {
+	e := &v.r.index.entries[b]
+	v.form = resize(v.form, int(e.keyForm))
+	if err := v.r.readKeys(b, v.form); err != nil {
+		return err
+	}
+	keys := block.View(v.form)
+	if err := v.boundary(b, keys.Key(0), keys.Seq(0)); err != nil {
+		return err
+	}
+	for i := range keys.Rows() {
+		v.count(keys.Key(i), keys.Seq(i), keys.Kind(i))
+	}
+	n := keys.Rows() - 1
+	v.last, v.lastSeq = append(v.last[:0], keys.Key(n)...), keys.Seq(n)
+	v.found.RawBytes += int64(keys.ValueBytes())
+	return v.values(b, e)
+}
+
+// boundary checks order and fence between block b and the one before.
+func (v *verifier) boundary(b int, first []byte, seq uint64) error {
+	if b == 0 {
+		v.found.Smallest = bytes.Clone(first)
+		return nil
+	}
+	x := v.r.index
+	off, c := x.entries[b].off, bytes.Compare(v.last, first)
+	if c > 0 || c == 0 && seq >= v.lastSeq {
+		return base.Corruptf(v.r.name, off, "block begins with %q, sequence %d, behind %q, sequence %d", first, seq, v.last, v.lastSeq)
+	}
+	fence := append(bytes.Clone(x.prefix), x.fence(b)...)
+	if (c == 0) != x.entries[b].continues || bytes.Compare(fence, first) > 0 ||
+		c == 0 && !bytes.Equal(fence, first) || c < 0 && bytes.Compare(v.last, fence) >= 0 {
+		return base.Corruptf(v.r.name, off, "fence %q is not between %q and %q", fence, v.last, first)
+	}
+	return nil
+}
+
+func (v *verifier) count(key []byte, seq uint64, kind base.Kind) {
+	m := &v.found
+	m.Entries++
+	if kind == base.KindDelete {
+		m.Deletes++
+	}
+	m.RawBytes += int64(len(key))
+	m.MinSeq, m.MaxSeq = min(m.MinSeq, seq), max(m.MaxSeq, seq)
+}
+
+func (v *verifier) values(b int, e *blockEntry) error {
+	if e.jumbo() {
+		return v.r.eachJumboPage(b, func(off int64, size, from, to int) error {
+			return v.r.readValuePage(off, size, v.buf[:to-from])
+		})
+	}
+	if e.valueHeap == 0 {
+		return nil
+	}
+	return v.r.readValues(b, v.buf[:e.valueHeap])
+}
+
+// finish compares what was found with the properties.
+func (v *verifier) finish(t *tail) error {
+	m := &v.found
+	first := m.Entries == 0
+	m.Largest = v.last
+	m.RangeDeletes = uint64(len(t.tombs))
+	for _, tomb := range t.tombs {
+		v.cover(tomb, first, &t.props)
+		first = false
+	}
+	if what := contradiction(m, &t.props); what != "" {
+		return base.Corruptf(v.r.name, t.footer.propOff(), "the table's %s are not what the properties say", what)
+	}
+	return nil
+}
+
+// cover adds a tombstone to what was found. Its own sequence is not known if the
+// table has a global one: it is then taken to lie where the properties say.
+func (v *verifier) cover(t tombstone.Tombstone, first bool, props *base.TableMeta) {
+	m := &v.found
+	coverBounds(m, t, first)
+	m.RawBytes += int64(len(t.Low) + len(t.High))
+	low, high := t.Seq, t.Seq
+	if v.r.meta.GlobalSeq != 0 {
+		low, high = props.MinSeq, props.MaxSeq
+	}
+	m.MinSeq, m.MaxSeq = min(m.MinSeq, low), max(m.MaxSeq, high)
+}
+
+// BuildIndex reads all key pages, past the cache, and returns a point index for
+// AttachIndex, which is the caller's. The error is ctx's, one of the file,
+// a *base.CorruptionError, or pointindex.ErrCrowded: then do without.
+func (r *Reader) BuildIndex(ctx context.Context) (*pointindex.Index, error) {
+	return r.buildIndex(ctx, pointindex.NewBuilder(r.budget))
+}
+
+func (r *Reader) buildIndex(ctx context.Context, points *pointindex.Builder) (*pointindex.Index, error) {
+	defer points.Discard()
+	var form, last []byte
+	for b := range r.index.entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		form = resize(form, int(r.index.entries[b].keyForm))
+		if err := r.readKeys(b, form); err != nil {
+			return nil, err
+		}
+		keys := block.View(form)
+		for i := range keys.Rows() {
+			key := keys.Key(i)
+			if b+i > 0 && bytes.Equal(key, last) {
+				continue
+			}
+			points.Add(base.Hash(key), pointindex.MakeLoc(uint32(b), uint16(i)))
+			last = append(last[:0], key...)
+		}
+	}
+	return points.Build()
+}
+
+// MetaBytes returns the memory the Reader counts as arena.ClassMeta.
+func (r *Reader) MetaBytes() int64 { return r.metaBytes }

@@ -1,0 +1,348 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/vfs"
+)
+
+const (
+	// DefaultBlockBytes is the raw size, keys and values together, at which a block is ended.
+	DefaultBlockBytes = 64 << 10
+	minBlockTarget    = 512
+	maxBlockTarget    = 256 << 10
+)
+
+// Errors of a Writer that was used wrongly. They stick: the table cannot be finished.
+var (
+	// ErrOrder is returned by Add for a row that does not come after the one before.
+	ErrOrder = errors.New("table: rows are not in order of key, then descending sequence")
+	// ErrInvalidRow is returned for keys, sequences, kinds and values a table cannot hold.
+	ErrInvalidRow = errors.New("table: row is outside the limits")
+	// ErrEmpty is returned by Finish if nothing was added.
+	ErrEmpty = errors.New("table: nothing to write")
+	// ErrFull is returned by Add when the fences of the index reached their
+	// limit; EstimatedBytes asks for a new table long before.
+	ErrFull = errors.New("table: index is full")
+
+	errFinished = errors.New("table: writer is finished")
+)
+
+// WriterOptions says what table to write. The zero value of a field is its default.
+type WriterOptions struct {
+	Name       string      // of the file, in errors
+	Num        uint64      // file number, for the header
+	File       base.ID     // identity of the file; default a new one
+	Store      base.ID     // identity of the store
+	Codec      block.Codec // of key, value and index pages that shrink by it
+	BlockBytes int         // see DefaultBlockBytes; at most 256 KiB
+	PointIndex *pointindex.Builder
+}
+
+// Writer writes one table from front to back, in memory that does not grow with
+// the table but for its index (some 30 bytes a block) and range tombstones.
+// For one goroutine.
+type Writer struct {
+	out   output
+	opts  WriterOptions
+	id    block.Identity
+	index indexWriter
+	meta  base.TableMeta
+	err   error // sticky
+
+	// The block being gathered.
+	keys    block.KeyBuilder
+	values  []byte
+	fence   []byte
+	entry   indexEntry
+	encoded []byte // scratch
+
+	last      []byte // key of the row before
+	lastSeq   uint64
+	tombs     []tombstone.Tombstone
+	tombBytes int64
+	rawBlocks int64 // bytes that went into sealed blocks
+}
+
+// NewWriter returns a writer of a table to the new, empty file f, which it owns:
+// Finish and Abandon close it.
+func NewWriter(f vfs.File, opts WriterOptions) *Writer {
+	if opts.File == (base.ID{}) {
+		opts.File = base.NewID()
+	}
+	if opts.BlockBytes == 0 {
+		opts.BlockBytes = DefaultBlockBytes
+	}
+	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
+	w := &Writer{out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
+	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
+	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
+		Version: base.FormatVersion, File: opts.File, Store: opts.Store, Num: opts.Num})
+	return w
+}
+
+// Add adds a row. Rows come in order of key ascending, sequence descending, none
+// twice; kind is put or delete, and a delete has no value. key and value are copied.
+func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	newKey, err := w.check(key, seq, kind, value)
+	if err == nil && !w.fits(len(key), len(value)) {
+		err = w.seal(w.values)
+	}
+	if err != nil {
+		w.err = err
+		return err
+	}
+	if w.keys.Rows() == 0 {
+		w.begin(key, newKey)
+	}
+	if newKey && w.opts.PointIndex != nil {
+		w.opts.PointIndex.Add(base.Hash(key), pointindex.MakeLoc(uint32(w.index.blocks), uint16(w.keys.Rows())))
+	}
+	w.keys.Add(key, seq, kind, len(value))
+	w.count(key, seq, kind, value)
+	if len(value) > block.MaxPageBytes {
+		w.err = w.seal(value)
+		return w.err
+	}
+	w.values = append(w.values, value...)
+	if w.raw() >= w.opts.BlockBytes {
+		w.err = w.seal(w.values)
+	}
+	return w.err
+}
+
+// check reports whether the key differs from that of the row before.
+func (w *Writer) check(key []byte, seq uint64, kind base.Kind, value []byte) (newKey bool, err error) {
+	if len(key) > base.MaxKeyBytes || len(value) > base.MaxValueBytes || seq > base.MaxSeq ||
+		kind > base.KindPut || kind == base.KindDelete && len(value) > 0 {
+		return false, fmt.Errorf("%w: key of %d bytes, value of %d, sequence %d, %v", ErrInvalidRow, len(key), len(value), seq, kind)
+	}
+	c := -1
+	if w.meta.Entries > 0 {
+		c = bytes.Compare(w.last, key)
+	}
+	if c > 0 || c == 0 && seq >= w.lastSeq {
+		return false, fmt.Errorf("%w: key %q, sequence %d", ErrOrder, key, seq)
+	}
+	return c != 0, nil
+}
+
+// raw returns the size of the gathered rows; each counts a little, lest blocks
+// of empty rows become huge.
+func (w *Writer) raw() int { return w.keys.KeyBytes() + len(w.values) + w.keys.Rows() }
+
+// fits reports whether a row may go into the block being gathered.
+func (w *Writer) fits(key, value int) bool {
+	rows := w.keys.Rows()
+	if rows == 0 {
+		return true
+	}
+	return rows < block.MaxRows && w.raw()+key+value <= 2*w.opts.BlockBytes && w.keys.FormBound(key) <= block.MaxPageBytes
+}
+
+// begin starts a block whose first key is key.
+func (w *Writer) begin(key []byte, newKey bool) {
+	w.entry.continues = !newKey
+	w.fence = w.fence[:0]
+	if w.index.blocks > 0 {
+		n := len(key)
+		if newKey {
+			n = block.CommonPrefix(w.last, key) + 1
+		}
+		w.fence = append(w.fence, key[:n]...)
+	}
+}
+
+func (w *Writer) count(key []byte, seq uint64, kind base.Kind, value []byte) {
+	m := &w.meta
+	if m.Entries == 0 {
+		m.Smallest = bytes.Clone(key)
+		if m.Smallest == nil {
+			m.Smallest = []byte{}
+		}
+	}
+	m.Entries++
+	if kind == base.KindDelete {
+		m.Deletes++
+	}
+	m.RawBytes += int64(len(key) + len(value))
+	m.MinSeq, m.MaxSeq = min(m.MinSeq, seq), max(m.MaxSeq, seq)
+	w.last, w.lastSeq = append(w.last[:0], key...), seq
+}
+
+// AddRangeDelete adds a range tombstone: it hides the versions older than seq of
+// the keys in [low, high). Any order, any time before Finish; both are copied.
+func (w *Writer) AddRangeDelete(low, high []byte, seq uint64) error {
+	if w.err != nil {
+		return w.err
+	}
+	t := tombstone.Tombstone{Low: bytes.Clone(low), High: bytes.Clone(high), Seq: seq}
+	if t.Empty() || seq > base.MaxSeq || max(len(low), len(high)) > base.MaxKeyBytes {
+		w.err = fmt.Errorf("%w: range delete [%q, %q), sequence %d", ErrInvalidRow, low, high, seq)
+		return w.err
+	}
+	w.tombs = append(w.tombs, t)
+	w.tombBytes += int64(len(low) + len(high) + 8)
+	return nil
+}
+
+// seal encodes the gathered block, whose values are heap, and begins another.
+// All it needs is the block and its offset: this is where compression could
+// leave the caller's goroutine, if blocks were sealed in order behind it.
+func (w *Writer) seal(heap []byte) error {
+	w.encoded = w.keys.Encode(w.encoded[:0])
+	e := &w.entry
+	e.fence, e.rows, e.valueHeap, e.keyForm = w.fence, w.keys.Rows(), len(heap), w.keys.FormBytes()
+	e.valuePages = e.valuePages[:0]
+	n, err := w.page(block.PageKeys, w.opts.Codec, w.encoded)
+	e.keyPage = n
+	for rest := heap; len(rest) > 0 && err == nil; {
+		cut := min(len(rest), block.MaxPageBytes)
+		n, err = w.page(block.PageValues, w.opts.Codec, rest[:cut])
+		e.valuePages = append(e.valuePages, n)
+		rest = rest[cut:]
+	}
+	if err != nil {
+		return err
+	}
+	w.index.add(e)
+	w.rawBlocks += int64(w.keys.KeyBytes()) + int64(len(heap))
+	w.keys.Reset()
+	w.values = w.values[:0]
+	if w.index.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.index.blocks == math.MaxUint32 {
+		return ErrFull
+	}
+	return nil
+}
+
+// page appends a page to the file and returns its size on disk.
+func (w *Writer) page(t block.PageType, c block.Codec, raw []byte) (int, error) {
+	before := w.out.offset()
+	*w.out.buf = w.id.AppendPage(*w.out.buf, t, before, c, raw)
+	n := int(w.out.offset() - before)
+	return n, w.out.settle()
+}
+
+// EstimatedBytes returns about how large the file would be if it were finished
+// now, for callers that split at a size. It is the greatest int64 if the table
+// ought to be split for another reason.
+func (w *Writer) EstimatedBytes() int64 {
+	if w.index.fenceBytes > maxFenceBytes/2 {
+		return math.MaxInt64
+	}
+	if w.out.buf == nil {
+		return w.meta.Size
+	}
+	pending := int64(w.keys.KeyBytes() + len(w.values))
+	if stored := w.out.offset(); w.rawBlocks > 0 {
+		pending = int64(float64(pending) * min(1, float64(stored)/float64(w.rawBlocks)))
+	}
+	bounds := int64(len(w.meta.Smallest) + len(w.last) + 64)
+	return w.out.offset() + pending + w.tombBytes + int64(w.index.bytes) + bounds + footerBytes
+}
+
+// Abandon closes the file without finishing it; the caller removes it. After
+// Finish it does nothing.
+func (w *Writer) Abandon() error {
+	if w.err == nil {
+		w.err = errFinished
+	}
+	return w.out.close()
+}
+
+// Finish writes what is left, syncs the file once, as the last thing that is
+// done to it, and closes it. It returns what a manifest needs to know of the
+// table. On an error the file is of no use; it is closed as well.
+func (w *Writer) Finish() (base.TableMeta, error) {
+	err := w.err
+	if err == nil {
+		err = w.finish()
+	}
+	if err == nil {
+		err = w.out.finish()
+	}
+	w.out.close()
+	w.err = errFinished
+	if err != nil {
+		return base.TableMeta{}, err
+	}
+	return w.meta, nil
+}
+
+func (w *Writer) finish() error {
+	if w.keys.Rows() > 0 {
+		if err := w.seal(w.values); err != nil && err != ErrFull {
+			return err
+		}
+	}
+	if w.meta.Entries == 0 && len(w.tombs) == 0 {
+		return ErrEmpty
+	}
+	w.tombs = sortTombstones(w.tombs)
+	w.bounds()
+	f := footer{blocks: uint64(w.index.blocks), rows: w.meta.Entries, tombs: w.meta.RangeDeletes}
+	f.blocksBytes = w.out.offset() - base.FileHeaderBytes
+	steps := []func() error{w.writeTombstones, w.writeIndex, w.writeProperties}
+	for i, size := range []*int64{&f.tombBytes, &f.indexBytes, &f.propBytes} {
+		before := w.out.offset()
+		if err := steps[i](); err != nil {
+			return err
+		}
+		*size = w.out.offset() - before
+	}
+	*w.out.buf = appendFooter(*w.out.buf, f, w.id, w.out.offset())
+	w.meta.Size = w.out.offset()
+	return nil
+}
+
+// bounds completes the meta with what rows and range tombstones make together.
+func (w *Writer) bounds() {
+	m := &w.meta
+	first := m.Entries == 0
+	m.Largest = append([]byte{}, w.last...)
+	m.RangeDeletes = uint64(len(w.tombs))
+	for _, t := range w.tombs {
+		coverBounds(m, t, first)
+		first = false
+		m.MinSeq, m.MaxSeq = min(m.MinSeq, t.Seq), max(m.MaxSeq, t.Seq)
+		m.RawBytes += int64(len(t.Low) + len(t.High))
+	}
+}
+
+func (w *Writer) writeTombstones() error {
+	raw := w.encoded[:0]
+	for i, t := range w.tombs {
+		raw = appendTombstone(raw, t)
+		if len(raw) >= indexPageBytes || i == len(w.tombs)-1 {
+			if _, err := w.page(block.PageTombstones, block.None, raw); err != nil {
+				return err
+			}
+			raw = raw[:0]
+		}
+	}
+	return nil
+}
+
+func (w *Writer) writeIndex() error {
+	for _, raw := range w.index.pages {
+		if _, err := w.page(block.PageIndex, w.opts.Codec, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) writeProperties() error {
+	_, err := w.page(block.PageProperties, block.None, appendProperties(w.encoded[:0], &w.meta))
+	return err
+}

@@ -1,0 +1,199 @@
+package table
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+)
+
+// The example of docs/format/table.md is what this code writes.
+func TestWorkedExample(t *testing.T) {
+	c := &content{
+		rows:  []row{{"app", 9, base.KindPut, "one"}, {"app", 4, base.KindDelete, ""}, {"apple", 5, base.KindPut, "two"}},
+		tombs: []tomb{{"b", "c", 7}},
+	}
+	f, _ := c.write(t, WriterOptions{})
+	doc, err := os.ReadFile("../../docs/format/table.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```hex\n")
+	example, _, _ := strings.Cut(rest, "```")
+	var want []byte
+	for _, line := range strings.Split(strings.TrimSpace(example), "\n") {
+		digits, _, _ := strings.Cut(line, "|")
+		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+		if err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		want = append(want, b...)
+	}
+	if !bytes.Equal(f.b, want) {
+		t.Fatalf("the writer makes\n%x\nthe document says\n%x", f.b, want)
+	}
+}
+
+func TestMisuseIsAnErrorThatSticks(t *testing.T) {
+	long := make([]byte, base.MaxKeyBytes+1)
+	for what, misuse := range map[string]func(w *Writer) error{
+		"smaller key":   func(w *Writer) error { return w.Add([]byte("a"), 5, base.KindPut, nil) },
+		"same row":      func(w *Writer) error { return w.Add([]byte("m"), 5, base.KindPut, nil) },
+		"newer version": func(w *Writer) error { return w.Add([]byte("m"), 6, base.KindPut, nil) },
+		"long key": func(w *Writer) error {
+			return w.Add(bytes.Repeat([]byte("z"), base.MaxKeyBytes+1), 5, base.KindPut, nil)
+		},
+		"private sequence": func(w *Writer) error { return w.Add([]byte("z"), base.SeqPrivate, base.KindPut, nil) },
+		"range delete row": func(w *Writer) error { return w.Add([]byte("z"), 5, base.KindRangeDelete, nil) },
+		"delete of value":  func(w *Writer) error { return w.Add([]byte("z"), 5, base.KindDelete, []byte("v")) },
+		"empty range":      func(w *Writer) error { return w.AddRangeDelete([]byte("a"), []byte("a"), 5) },
+		"private range":    func(w *Writer) error { return w.AddRangeDelete([]byte("a"), []byte("b"), base.SeqPrivate) },
+		"long range":       func(w *Writer) error { return w.AddRangeDelete(nil, long, 5) },
+	} {
+		f := &memFile{}
+		w := NewWriter(f, WriterOptions{})
+		if err := w.Add([]byte("m"), 5, base.KindPut, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := misuse(w); !errors.Is(err, ErrOrder) && !errors.Is(err, ErrInvalidRow) {
+			t.Errorf("%s: error %v", what, err)
+		}
+		if w.Add([]byte("zz"), 1, base.KindPut, nil) == nil || w.AddRangeDelete([]byte("a"), []byte("b"), 1) == nil {
+			t.Errorf("%s: the error does not stick", what)
+		}
+		if _, err := w.Finish(); err == nil || f.syncs != 0 || !f.closed {
+			t.Errorf("%s: finished with error %v, %d syncs, closed %v", what, err, f.syncs, f.closed)
+		}
+	}
+}
+
+func TestEmptyFinishAndAbandon(t *testing.T) {
+	f := &memFile{}
+	w := NewWriter(f, WriterOptions{})
+	if _, err := w.Finish(); !errors.Is(err, ErrEmpty) || f.syncs != 0 || !f.closed {
+		t.Errorf("error %v, %d syncs, closed %v", err, f.syncs, f.closed)
+	}
+	f = &memFile{}
+	w = NewWriter(f, WriterOptions{})
+	w.Add([]byte("a"), 1, base.KindPut, nil)
+	if err := w.Abandon(); err != nil || !f.closed || f.syncs != 0 || w.Abandon() != nil {
+		t.Errorf("error %v, closed %v", err, f.closed)
+	}
+	if w.Add([]byte("b"), 1, base.KindPut, nil) == nil {
+		t.Error("an abandoned writer takes rows")
+	}
+	if _, err := w.Finish(); err == nil {
+		t.Error("an abandoned writer finishes")
+	}
+}
+
+// Every write and the sync fail in turn: no failure may be lost.
+func TestWriteAndSyncErrors(t *testing.T) {
+	c := counters(3000, 400)
+	for n := 1; ; n++ {
+		f := &memFile{failAt: n}
+		w := NewWriter(f, WriterOptions{})
+		var err error
+		for _, r := range c.rows {
+			if err = w.Add([]byte(r.key), r.seq, r.kind, []byte(r.val)); err != nil {
+				break
+			}
+		}
+		_, finishErr := w.Finish()
+		if f.failAt > 0 {
+			if n < 5 || err != nil || finishErr != nil {
+				t.Fatalf("%d operations, errors %v, %v", n-1, err, finishErr)
+			}
+			return
+		}
+		if !errors.Is(finishErr, errDisk) || err != nil && !errors.Is(err, errDisk) || !f.closed {
+			t.Fatalf("operation %d failed: errors %v, %v", n, err, finishErr)
+		}
+	}
+}
+
+func TestEstimatedBytes(t *testing.T) {
+	for _, codec := range codecs {
+		c := counters(20000, 60)
+		f := &memFile{}
+		w := NewWriter(f, WriterOptions{Codec: codec})
+		for i, r := range c.rows {
+			w.Add([]byte(r.key), r.seq, r.kind, []byte(r.val))
+			if i%4000 == 3999 {
+				before := w.EstimatedBytes()
+				part, _ := (&content{rows: c.rows[:i+1]}).write(t, WriterOptions{Codec: codec})
+				if d := math.Abs(float64(before)-float64(len(part.b))) / float64(len(part.b)); d > 0.15 && before-int64(len(part.b)) > 4096 {
+					t.Errorf("%v: estimate %d, file %d", codec, before, len(part.b))
+				}
+			}
+		}
+		meta, err := w.Finish()
+		if err != nil || w.EstimatedBytes() != meta.Size {
+			t.Errorf("estimate %d of a finished file of %d bytes, error %v", w.EstimatedBytes(), meta.Size, err)
+		}
+	}
+}
+
+// Fences are bounded: a caller that splits when told never meets the bound, one
+// that does not gets an error and no unreadable table.
+func TestIndexFillsUp(t *testing.T) {
+	f := &memFile{}
+	w := NewWriter(f, WriterOptions{Codec: block.Zstd, BlockBytes: minBlockTarget})
+	key := bytes.Repeat([]byte("k"), base.MaxKeyBytes)
+	told := false
+	for i := 0; ; i++ {
+		copy(key[base.MaxKeyBytes-8:], fmt.Sprintf("%08d", i))
+		err := w.Add(key, 1, base.KindPut, nil)
+		if told = told || w.EstimatedBytes() == math.MaxInt64; err != nil {
+			if !errors.Is(err, ErrFull) || !told || i < 200 {
+				t.Fatalf("row %d: error %v, told before: %v", i, err, told)
+			}
+			break
+		}
+	}
+	if _, err := w.Finish(); !errors.Is(err, ErrFull) {
+		t.Fatal(err)
+	}
+}
+
+// Memory of a writer does not grow with the table.
+func TestWriterBuffersAreBounded(t *testing.T) {
+	f := &memFile{}
+	w := NewWriter(f, WriterOptions{})
+	for i := range 400 {
+		w.Add(fmt.Appendf(nil, "%06d", i), 1, base.KindPut, make([]byte, 40<<10))
+		if n := cap(*w.out.buf) + cap(w.values) + cap(w.encoded); n > 2<<20 {
+			t.Fatalf("buffers of %d bytes after %d rows", n, i)
+		}
+	}
+	w.Abandon()
+}
+
+// 50,000 pairs of a 9-byte prefix and a counter with a value of one byte: what
+// the smallest rival needs 345 KB for.
+func TestSmallPairsCostNextToNothing(t *testing.T) {
+	for name, format := range map[string]string{"decimal": "孙悟空%d", "padded": "孙悟空%06d"} {
+		c := &content{}
+		for i := range 50000 {
+			c.rows = append(c.rows, row{fmt.Sprintf(format, i), uint64(i) + 1, base.KindPut, "d"})
+		}
+		c.sort()
+		f, meta := c.write(t, WriterOptions{Codec: block.Zstd})
+		lz4, _ := c.write(t, WriterOptions{Codec: block.LZ4})
+		for i := range c.rows {
+			c.rows[i].seq = 0
+		}
+		bottom, _ := c.write(t, WriterOptions{Codec: block.Zstd})
+		t.Logf("%s: %d raw bytes: zstd %d, without sequences %d, lz4 %d", name, meta.RawBytes, len(f.b), len(bottom.b), len(lz4.b))
+		if len(f.b) > 40000 || len(bottom.b) > 15000 {
+			t.Errorf("%s: %d and %d bytes", name, len(f.b), len(bottom.b))
+		}
+	}
+}

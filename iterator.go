@@ -1,0 +1,103 @@
+package cairn
+
+import (
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
+)
+
+// Range is the keys from Low up to, but not including, High. nil is no bound:
+// Range{} is everything.
+type Range struct{ Low, High []byte }
+
+// Prefix returns the range of the keys that begin with p.
+func Prefix(p []byte) Range { return Range{Low: p, High: base.PrefixEnd(p)} }
+
+// internal returns the bounds of r as internal keys of the bucket with the given prefix.
+func (r Range) internal(bucket []byte) (low, high []byte) {
+	low = append(append(low, bucket...), r.Low...)
+	if r.High == nil {
+		return low, base.PrefixEnd(bucket)
+	}
+	return low, append(append(high, bucket...), r.High...)
+}
+
+// Iterator walks the keys of a range in both directions, as they were, the
+// transaction's own writes included, when the iterator was made. It starts
+// nowhere. A move reports whether it stands on a key afterwards; if not, it is at
+// an end or has failed (Err), and stays off until First, Last, Seek or SeekLT. It
+// ends with its transaction, and is for the same goroutine. An open iterator that
+// stands somewhere keeps the memory it reads from; close it when done.
+type Iterator struct {
+	it     *engine.Iter
+	err    error
+	bucket int // length of the bucket's prefix
+}
+
+// Iter makes an iterator over r.
+func (tx *Tx) Iter(r Range) *Iterator {
+	if tx.tx == nil {
+		return &Iterator{err: ErrTxClosed}
+	}
+	return &Iterator{it: tx.tx.NewIter(r.internal(rootBucket)), bucket: len(rootBucket)}
+}
+
+// First moves to the first key.
+func (it *Iterator) First() bool { return it.it != nil && it.it.First() }
+
+// Last moves to the last key.
+func (it *Iterator) Last() bool { return it.it != nil && it.it.Last() }
+
+// Next moves to the next key.
+func (it *Iterator) Next() bool { return it.it != nil && it.it.Next() }
+
+// Prev moves to the previous key.
+func (it *Iterator) Prev() bool { return it.it != nil && it.it.Prev() }
+
+// Seek moves to the first key >= key.
+func (it *Iterator) Seek(key []byte) bool {
+	return it.it != nil && it.it.Seek(append(append([]byte(nil), rootBucket...), key...))
+}
+
+// SeekLT moves to the last key < key.
+func (it *Iterator) SeekLT(key []byte) bool {
+	return it.it != nil && it.it.SeekLT(append(append([]byte(nil), rootBucket...), key...))
+}
+
+// Valid reports whether the iterator stands on a key.
+func (it *Iterator) Valid() bool { return it.it != nil && it.it.Valid() }
+
+// Key returns the key, valid until the next move; nil if the iterator stands nowhere.
+func (it *Iterator) Key() []byte {
+	if !it.Valid() {
+		return nil
+	}
+	return it.it.Key()[it.bucket:]
+}
+
+// Value reads the value, valid until the next move. Values that are not asked for
+// are not read. ErrTxClosed if the iterator stands nowhere.
+func (it *Iterator) Value() ([]byte, error) {
+	if it.it == nil {
+		return nil, it.err
+	}
+	return it.it.Value()
+}
+
+// Err returns the error that ended the iteration, nil at a regular end.
+func (it *Iterator) Err() error {
+	if it.it == nil {
+		return it.err
+	}
+	return it.it.Err()
+}
+
+// Close lets go of what the iterator holds and returns Err. Closing twice is fine.
+func (it *Iterator) Close() error {
+	if it.it == nil {
+		return it.err
+	}
+	err := it.it.Err()
+	it.it.Close()
+	it.it, it.err = nil, ErrTxClosed
+	return err
+}

@@ -1,0 +1,130 @@
+package cairn
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Durability says what an acknowledged commit survives.
+type Durability uint8
+
+const (
+	// Durable commits survive power loss: their log record is synced before the
+	// call returns. Nobody sees a durable commit before that.
+	Durable Durability = iota
+	// Relaxed commits survive the end of the process, kill -9 included: the
+	// operating system has them when the call returns. They are synced every
+	// Options.SyncInterval; a power cut loses a suffix of what was not.
+	Relaxed
+)
+
+// Compression is a profile: which codec pages of tables get at which level.
+type Compression uint8
+
+const (
+	// Balanced is LZ4 on upper levels, where data is young, and zstd on the last.
+	Balanced Compression = iota
+	// Fast is LZ4 on every level.
+	Fast
+	// Small is zstd on every level.
+	Small
+	// None stores pages as they are.
+	None
+)
+
+// Options says how to open a store. The zero value of each field is its default.
+type Options struct {
+	// ReadOnly opens without changing a byte, and needs no permission to write.
+	// Several processes may do so at once; while one has the store open for
+	// writing, Open returns a *LockedError. What an unclean end left in the log
+	// is read into memory.
+	ReadOnly bool
+
+	// Durability of commits that do not choose their own (Tx.SetDurability).
+	Durability Durability
+
+	// SyncInterval is how often relaxed commits are synced in the background.
+	// Default: one second.
+	SyncInterval time.Duration
+
+	// Memory bounds, in bytes, everything the store keeps in memory: memtables,
+	// decoded pages, point indexes, table metadata. Default: a quarter of what the
+	// process may use (physical memory or control group). Least: 1 MiB.
+	Memory int64
+
+	// Compression of tables. A store may change it from one Open to the next.
+	Compression Compression
+
+	// LockTimeout is how long Open waits for another process to let go of the
+	// store. Default: not at all, Open fails at once with a *LockedError.
+	LockTimeout time.Duration
+
+	// FS is the file system the store is on. Default: the operating system's.
+	FS vfs.FS
+
+	// Logger gets background events, errors at level Error and the rest at level
+	// Debug. Default: silent.
+	Logger *slog.Logger
+
+	// OnEvent is called for every background event, from several goroutines, and
+	// must return soon. It must not call the store.
+	OnEvent func(Event)
+}
+
+const defaultSyncInterval = time.Second
+
+// config translates options for the engine.
+func (o *Options) config(dir string) engine.Config {
+	if o == nil {
+		o = &Options{}
+	}
+	c := engine.Config{
+		Dir: dir, FS: o.FS, ReadOnly: o.ReadOnly, Relaxed: o.Durability == Relaxed,
+		SyncInterval: o.SyncInterval, Memory: o.Memory, Profile: engine.Profile(o.Compression),
+		LockTimeout: o.LockTimeout, Logger: o.Logger,
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS()
+	}
+	if c.SyncInterval == 0 {
+		c.SyncInterval = defaultSyncInterval
+	}
+	if c.Memory == 0 {
+		c.Memory = arena.SystemLimit() / 4
+	}
+	if on := o.OnEvent; on != nil {
+		c.OnEvent = func(e engine.Event) { on(event(e)) }
+	}
+	return c
+}
+
+// EventKind says what an Event is about.
+type EventKind uint8
+
+const (
+	EventRecovery        = EventKind(engine.EventRecovery)        // progress of an Open after an unclean end
+	EventFlush           = EventKind(engine.EventFlush)           // a memtable was written to a table
+	EventCompaction      = EventKind(engine.EventCompaction)      // tables were merged
+	EventStall           = EventKind(engine.EventStall)           // commits had to wait for memory
+	EventBackgroundError = EventKind(engine.EventBackgroundError) // background work failed; it is tried again unless the store is poisoned
+	EventNoSpace         = EventKind(engine.EventNoSpace)         // the disk is full; work resumes when space returns
+)
+
+// Event is something that happened in the background.
+type Event struct {
+	Kind     EventKind
+	Time     time.Time     // when it was over
+	Duration time.Duration // how long it took
+	Done     int64         // bytes done
+	Total    int64         // bytes to do; 0 where that is not known
+	Level    int           // EventCompaction: the level written to
+	Err      error         // EventBackgroundError, EventNoSpace
+}
+
+func event(e engine.Event) Event {
+	return Event{Kind: EventKind(e.Kind), Time: e.Time, Duration: e.Duration, Done: e.Done, Total: e.Total, Level: e.Level, Err: e.Err}
+}

@@ -1,0 +1,231 @@
+package cairn
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
+)
+
+// Tx is a transaction: it reads the store as it was when the transaction began,
+// with its own writes on top. Transactions are serializable, phantoms included,
+// and any number may run at once. A Tx is for one goroutine at a time.
+//
+// Slices returned by Get last until the transaction ends; keys and values of
+// scans and iterators until the next step. None may be modified. Slices passed in
+// may be reused as soon as the call returns.
+type Tx struct {
+	tx        *engine.Tx // nil once the transaction has ended
+	key       []byte     // scratch: bucket prefix and key
+	seq       uint64
+	commitSeq uint64
+	managed   bool
+	err       error
+}
+
+// rootBucket is the key prefix of the root bucket (internal/base/bucketkey.go).
+var rootBucket = base.AppendBucketPrefix(nil, 0)
+
+// internal returns key with its bucket's prefix, valid until the next call.
+func (tx *Tx) internal(key []byte) []byte {
+	tx.key = append(append(tx.key[:0], rootBucket...), key...)
+	return tx.key
+}
+
+// ready returns why tx cannot be used with key, if it cannot.
+func (tx *Tx) ready(key []byte) error {
+	if tx.tx == nil {
+		return ErrTxClosed
+	}
+	return checkKey(key)
+}
+
+// Get returns the value of key, valid until the transaction ends. A present empty
+// value is not nil. ErrNotFound if there is none.
+func (tx *Tx) Get(key []byte) ([]byte, error) {
+	if err := tx.ready(key); err != nil {
+		return nil, err
+	}
+	return tx.tx.Get(tx.internal(key))
+}
+
+// Has reports whether key has a value, without reading it.
+func (tx *Tx) Has(key []byte) (bool, error) {
+	if err := tx.ready(key); err != nil {
+		return false, err
+	}
+	return tx.tx.Has(tx.internal(key))
+}
+
+// Put sets the value of key.
+func (tx *Tx) Put(key, value []byte) error {
+	if err := tx.ready(key); err != nil {
+		return err
+	}
+	if err := checkPair(key, value); err != nil {
+		return err
+	}
+	return tx.note(tx.tx.Put(tx.internal(key), value))
+}
+
+// PutIfAbsent sets the value of key unless it has one, and reports whether it did.
+func (tx *Tx) PutIfAbsent(key, value []byte) (bool, error) {
+	return tx.CompareAndSwap(key, nil, value)
+}
+
+// CompareAndSwap sets key's value to new if it is old now, and reports whether it
+// did. old nil means: only if the key is absent; old empty but not nil: only if it
+// has an empty value.
+func (tx *Tx) CompareAndSwap(key, old, new []byte) (bool, error) {
+	now, err := tx.Get(key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		if old != nil {
+			return false, nil
+		}
+	case err != nil:
+		return false, err
+	case old == nil || !bytes.Equal(now, old):
+		return false, nil
+	}
+	if err := tx.Put(key, new); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// Delete removes key. Deleting an absent key is not an error.
+func (tx *Tx) Delete(key []byte) error {
+	if err := tx.ready(key); err != nil {
+		return err
+	}
+	return tx.note(tx.tx.Delete(tx.internal(key)))
+}
+
+// DeleteRange removes every key in r. Its cost does not depend on how many there are.
+func (tx *Tx) DeleteRange(r Range) error {
+	if tx.tx == nil {
+		return ErrTxClosed
+	}
+	if len(r.Low) > MaxKeyBytes || len(r.High) > MaxKeyBytes {
+		return ErrKeyTooLarge
+	}
+	return tx.note(tx.tx.DeleteRange(r.internal(rootBucket)))
+}
+
+// note makes an I/O error of a write stick: a transaction that lost one must not commit.
+func (tx *Tx) note(err error) error {
+	if err != nil && !errors.Is(err, ErrReadOnly) && tx.err == nil {
+		tx.err = err
+	}
+	return err
+}
+
+// Keys yields the keys in r in ascending order. It never touches values.
+func (tx *Tx) Keys(r Range) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		it := tx.Iter(r)
+		defer tx.finish(it)
+		for ok := it.First(); ok; ok = it.Next() {
+			if !yield(it.Key()) {
+				return
+			}
+		}
+	}
+}
+
+// Scan yields the pairs in r in ascending order of keys. An I/O error ends the
+// loop and sticks in Err.
+func (tx *Tx) Scan(r Range) iter.Seq2[[]byte, []byte] {
+	return tx.pairs(r, (*Iterator).First, (*Iterator).Next)
+}
+
+// ScanBackward yields the pairs in r in descending order of keys. An I/O error
+// ends the loop and sticks in Err.
+func (tx *Tx) ScanBackward(r Range) iter.Seq2[[]byte, []byte] {
+	return tx.pairs(r, (*Iterator).Last, (*Iterator).Prev)
+}
+
+func (tx *Tx) pairs(r Range, first, next func(*Iterator) bool) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		it := tx.Iter(r)
+		defer tx.finish(it)
+		for ok := first(it); ok; ok = next(it) {
+			v, err := it.Value()
+			if err != nil || !yield(it.Key(), v) {
+				return
+			}
+		}
+	}
+}
+
+// finish closes a scan's iterator and keeps its error.
+func (tx *Tx) finish(it *Iterator) {
+	if err := it.Err(); err != nil && tx.err == nil {
+		tx.err = err
+	}
+	it.Close()
+}
+
+// Err returns the first I/O error that a scan or a write of the transaction met.
+// View returns it; Commit and Update refuse to commit with it.
+func (tx *Tx) Err() error { return tx.err }
+
+// Seq returns the sequence of the snapshot the transaction reads.
+func (tx *Tx) Seq() uint64 { return tx.seq }
+
+// CommitSeq returns, after a successful Commit, the sequence the commit was given:
+// greater than that of every commit before it. Before, it is zero.
+func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
+
+// SetDurability chooses the durability of this transaction's commit.
+func (tx *Tx) SetDurability(d Durability) {
+	if tx.tx != nil {
+		tx.tx.SetDurable(d == Durable)
+	}
+}
+
+// Commit ends the transaction and makes its writes visible, as its durability
+// demands. After an error nothing of it is visible. ErrConflict: another commit
+// changed what this one had read. Of a read-only transaction it is the same as Rollback.
+func (tx *Tx) Commit() error {
+	if tx.managed && tx.tx != nil {
+		return ErrTxManaged
+	}
+	return tx.commit()
+}
+
+func (tx *Tx) commit() error {
+	if tx.tx == nil {
+		return ErrTxClosed
+	}
+	if tx.err != nil {
+		tx.end()
+		return tx.err
+	}
+	seq, err := tx.tx.Commit()
+	tx.tx = nil
+	if err == nil {
+		tx.commitSeq = seq
+	}
+	return err
+}
+
+// Rollback ends the transaction and forgets its writes. After Commit or Rollback
+// it does nothing.
+func (tx *Tx) Rollback() error {
+	if tx.managed && tx.tx != nil {
+		return ErrTxManaged
+	}
+	tx.end()
+	return nil
+}
+
+func (tx *Tx) end() {
+	if tx.tx != nil {
+		tx.tx.Rollback()
+		tx.tx = nil
+	}
+}

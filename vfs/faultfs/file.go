@@ -1,0 +1,83 @@
+package faultfs
+
+import (
+	"io"
+	"time"
+
+	"github.com/cairndb/cairn/vfs"
+)
+
+// closer passes Close on whatever the rules say: a failing close still lets go of
+// the descriptor or lock.
+type closer struct {
+	fs    *FS
+	inner io.Closer
+	name  string
+}
+
+func (c *closer) Close() error {
+	e := &Event{Kind: Close, Name: c.name}
+	a := c.fs.begin(e)
+	err := c.inner.Close()
+	if a.kind != actPretend {
+		done := err
+		err = a.run(e, func() error { return done })
+	}
+	return c.fs.end(e, err)
+}
+
+type file struct {
+	fs    *FS
+	inner vfs.File
+	name  string
+}
+
+func (h *file) Close() error {
+	c := closer{h.fs, h.inner, h.name}
+	return c.Close()
+}
+
+func (h *file) Sync() error {
+	return h.fs.do(&Event{Kind: Sync, Name: h.name}, h.inner.Sync)
+}
+
+func (h *file) Preallocate(off, n int64) error {
+	e := &Event{Kind: Preallocate, Name: h.name, Offset: off, Length: n}
+	return h.fs.do(e, func() error { return h.inner.Preallocate(off, n) })
+}
+
+func (h *file) Size() (size int64, err error) {
+	err = h.fs.obtain(&Event{Kind: Size, Name: h.name}, func() error {
+		size, err = h.inner.Size()
+		return err
+	})
+	return size, err
+}
+
+func (h *file) ReadAt(p []byte, off int64) (int, error) {
+	return h.transfer(Read, p, off, h.inner.ReadAt)
+}
+
+func (h *file) WriteAt(p []byte, off int64) (int, error) {
+	return h.transfer(Write, p, off, h.inner.WriteAt)
+}
+
+func (h *file) transfer(kind Kind, p []byte, off int64, do func([]byte, int64) (int, error)) (int, error) {
+	e := &Event{Kind: kind, Name: h.name, Offset: off, Length: int64(len(p))}
+	a := h.fs.begin(e)
+	n, err := 0, error(nil)
+	switch {
+	case a.kind == actShort, a.kind == actTear && kind == Write:
+		if n, err = do(p[:a.prefix(len(p))], off); err == nil {
+			err = e.fail(a.err)
+		}
+	case a.kind == actPretend && kind == Write:
+		n = len(p)
+	case a.kind == actNothing, a.kind == actDelay:
+		time.Sleep(a.delay)
+		n, err = do(p, off)
+	default:
+		err = e.fail(a.err)
+	}
+	return n, h.fs.end(e, err)
+}
