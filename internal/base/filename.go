@@ -10,14 +10,14 @@ import (
 type FileType uint8
 
 const (
-	FileUnknown  FileType = iota
-	FileLog               // 000012.log: a log segment
-	FileTable             // 000012.sst: a table
-	FileManifest          // MANIFEST-000012: a log of edits
-	FileCurrent           // CURRENT: names the live manifest
-	FileLock              // LOCK: held by the process that has the store open
-	FileTemp              // 000012.tmp: a file being made; removed at Open
-	FileReserve           // RESERVE: space kept back for deletes and compaction on a full disk
+	FileUnknown  FileType = iota // a name FileName does not make
+	FileLog                      // 000012.log: a log segment
+	FileTable                    // 000012.sst: a table
+	FileManifest                 // MANIFEST-000012: a log of edits
+	FileCurrent                  // CURRENT: names the live manifest
+	FileLock                     // LOCK: held by the process that has the store open
+	FileTemp                     // 000012.tmp: a file being made; removed at Open
+	FileReserve                  // RESERVE: space kept back for deletes and compaction on a full disk
 )
 
 // FileName returns the name of the file of the given type and number.

@@ -234,7 +234,9 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 func TestRangeDeletesArePushedDownOnlyWhenIdleAndUseful(t *testing.T) {
 	m := tab(5, 0, 9, 10)
 	m.RangeDeletes = 1
-	v := build(t, [][]*base.TableMeta{{m}}, map[int][]*base.TableMeta{6: {tab(1, 0, 90, 500000)}})
+	large := tab(1, 0, 90, 500000)
+	large.Entries = 1e5
+	v := build(t, [][]*base.TableMeta{{m}}, map[int][]*base.TableMeta{6: {large}})
 	if job := mustPick(t, v, quiet(true)); job.Reason != ReasonRangeDeletes || job.OutLevel != 5 {
 		t.Fatalf("job %+v", job)
 	}

@@ -166,7 +166,7 @@ func (e *Engine) ensureManifest() error {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.mem == nil && c.spare == nil {
+	for !e.logging.Load() {
 		if err := e.refuse(); err != nil {
 			return err
 		}

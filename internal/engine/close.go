@@ -67,7 +67,10 @@ func (e *Engine) settle() error {
 			break
 		}
 	}
-	for e.currentDebt() > 0 && e.currentDebt() <= closeCompact {
+	if e.manifest == nil {
+		return nil // nothing was written since Open
+	}
+	for debt := e.currentDebt(); debt > 0 && debt <= closeCompact; debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
 		if err != nil || !did {
 			return err

@@ -43,6 +43,7 @@ type Engine struct {
 	manifestMu sync.Mutex
 	manifest   *manifest.Log   // nil until the first log segment is made
 	opened     *manifest.State // as Open left it
+	logging    atomic.Bool     // manifest is not nil
 	nextFile   uint64
 
 	// Guarded by commit.mu.

@@ -46,6 +46,7 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 		return e.noteManifestError(err)
 	}
 	e.manifest = log
+	e.logging.Store(true)
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()

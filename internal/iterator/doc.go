@@ -8,6 +8,7 @@
 //	Merging    several sources as one, by (key ascending, sequence descending)
 //	Visible    of all that, the rows: the newest visible version of each key,
 //	           deleted and covered ones left out, within bounds
+//	KeyStepper what an iterator may add to make walking rows cheaper
 //	itertest   the behaviour suite that every base.Iterator must pass
 //
 // # State

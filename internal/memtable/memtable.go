@@ -95,10 +95,11 @@ func (t *Table) Len() int { return int(min(t.count.Load(), t.limit.Load())) }
 // Room reports whether n more records fit.
 func (t *Table) Room(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
 
-// FirstSeq and LastSeq bound the sequences in the table. LastSeq is FirstSeq-1
-// while the table is empty.
+// FirstSeq returns the sequence of the first record, present or to come.
 func (t *Table) FirstSeq() uint64 { return t.base }
-func (t *Table) LastSeq() uint64  { return t.base + uint64(t.Len()) - 1 }
+
+// LastSeq returns the sequence of the last record; FirstSeq-1 if there is none.
+func (t *Table) LastSeq() uint64 { return t.base + uint64(t.Len()) - 1 }
 
 // Truncate makes the records from n on never to have existed: their commits failed.
 func (t *Table) Truncate(n int) { t.limit.Store(uint32(n)) }

@@ -20,7 +20,7 @@ func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) err
 	if err != nil {
 		return err
 	}
-	v := verifier{r: r, buf: make([]byte, 0, block.MaxPageBytes)}
+	v := verifier{r: r}
 	v.found.MinSeq = math.MaxUint64
 	for b := range t.index.entries {
 		if err := ctx.Err(); err != nil {
@@ -111,13 +111,15 @@ func (v *verifier) count(key []byte, seq uint64, kind base.Kind) {
 func (v *verifier) values(b int, e *blockEntry) error {
 	if e.jumbo() {
 		return v.r.eachJumboPage(b, func(off int64, size, from, to int) error {
-			return v.r.readValuePage(off, size, v.buf[:to-from])
+			v.buf = resize(v.buf, to-from)
+			return v.r.readValuePage(off, size, v.buf)
 		})
 	}
 	if e.valueHeap == 0 {
 		return nil
 	}
-	return v.r.readValues(b, v.buf[:e.valueHeap])
+	v.buf = resize(v.buf, int(e.valueHeap))
+	return v.r.readValues(b, v.buf)
 }
 
 // finish compares what was found with the properties.

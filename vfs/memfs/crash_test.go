@@ -342,6 +342,36 @@ func TestHashCountsStates(t *testing.T) {
 	}
 }
 
+// TestJournalOwnsItsBytes: a caller may reuse its buffer as soon as WriteAt returned.
+func TestJournalOwnsItsBytes(t *testing.T) {
+	f := memfs.New()
+	h := durable(t, f, "a", "")
+	buf := []byte("abc")
+	_, err := h.WriteAt(buf, 0)
+	check(t, err)
+	copy(buf, "xyz")
+	if got := show(t, f.Crash(memfs.Everything())); got != "a=abc" {
+		t.Fatal(got)
+	}
+}
+
+// TestStateLeavesItsPointAlone: building one image changes neither the directories
+// nor the bytes that the next one is built from.
+func TestStateLeavesItsPointAlone(t *testing.T) {
+	f := memfs.New()
+	h := durable(t, f, "a", "old")
+	write(t, h, "new", 0)
+	check(t, f.Rename("a", "b"))
+	j := f.Journal()
+	for range 2 {
+		for want, c := range map[string]memfs.Choice{"a=old": memfs.SyncedOnly(), "b=new": memfs.Everything()} {
+			if got := show(t, j.State(j.Len(), c)); got != want {
+				t.Fatalf("%v leaves %q, want %q", c, got, want)
+			}
+		}
+	}
+}
+
 // TestNestedCrash: an image is a disk like any other: recovery on it can crash too.
 func TestNestedCrash(t *testing.T) {
 	f := memfs.New()

@@ -223,6 +223,13 @@ func TestHash(t *testing.T) {
 			t.Errorf("%q has the hash of another image", other)
 		}
 	}
+	live := memfs.New()
+	w := create(t, live, "a", "1")
+	before := live.Hash()
+	write(t, w, "2", 0) // in place
+	if live.Hash() == before {
+		t.Error("the hash does not follow a write")
+	}
 	f, g := memfs.New(), memfs.New()
 	check(t, create(t, f, "a", "").Preallocate(0, 10000))
 	create(t, g, "a", string(append([]byte{}, strings.Repeat("\x00", 10000)...)))

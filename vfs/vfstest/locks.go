@@ -85,7 +85,7 @@ func lockDirectory(x *fixture) {
 func lockRace(x *fixture) {
 	for range 10 {
 		var won, other atomic.Int32
-		var winner io.Closer
+		var winner atomic.Pointer[io.Closer]
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -93,7 +93,7 @@ func lockRace(x *fixture) {
 				switch {
 				case err == nil:
 					won.Add(1)
-					winner = l
+					winner.Store(&l)
 				case !errors.Is(err, vfs.ErrLocked):
 					other.Add(1)
 				}
@@ -103,6 +103,6 @@ func lockRace(x *fixture) {
 		if won.Load() != 1 || other.Load() != 0 {
 			x.Fatalf("%d winners, %d other errors", won.Load(), other.Load())
 		}
-		x.ok(winner.Close())
+		x.ok((*winner.Load()).Close())
 	}
 }

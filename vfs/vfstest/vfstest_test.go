@@ -3,6 +3,7 @@ package vfstest
 import (
 	"io"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cairndb/cairn/vfs"
@@ -12,14 +13,14 @@ import (
 // judge is a testing.TB that notes failure instead of failing.
 type judge struct {
 	testing.TB
-	failed bool
+	failed atomic.Bool
 }
 
 func (j *judge) Helper()               {}
-func (j *judge) Error(...any)          { j.failed = true }
-func (j *judge) Errorf(string, ...any) { j.failed = true }
-func (j *judge) Fatal(...any)          { j.failed = true; runtime.Goexit() }
-func (j *judge) Fatalf(string, ...any) { j.failed = true; runtime.Goexit() }
+func (j *judge) Error(...any)          { j.failed.Store(true) }
+func (j *judge) Errorf(string, ...any) { j.failed.Store(true) }
+func (j *judge) Fatal(...any)          { j.failed.Store(true); runtime.Goexit() }
+func (j *judge) Fatalf(string, ...any) { j.failed.Store(true); runtime.Goexit() }
 
 // broken is an FS with one promise broken.
 type broken struct {
@@ -121,7 +122,7 @@ func failuresOf(t *testing.T, damage func(*memfs.FS) broken) (failures int) {
 			c.test(&fixture{TB: j, fs: damage(m), dir: "/store"})
 		}()
 		<-done
-		if j.failed {
+		if j.failed.Load() {
 			failures++
 		}
 	}

@@ -27,6 +27,7 @@ type flags struct {
 	quick, full       bool
 	n, values, rounds int
 	sync              string
+	settle            bool
 	seed              uint64
 	budget, timeout   time.Duration
 	dir, json, format string
@@ -49,6 +50,7 @@ func runCommand() *cobra.Command {
 	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
 	set.IntVar(&f.rounds, "rounds", 0, "rounds (default: up to 3, as many as the budget holds)")
 	set.StringVar(&f.sync, "sync", "both", "on, off or both")
+	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")
 	set.Uint64Var(&f.seed, "seed", 1, "of the data and the orders")
 	set.DurationVar(&f.budget, "budget", 0, "start no round that would end later (default 6m for the quick suite, none for the full)")
 	set.DurationVar(&f.timeout, "timeout", 0, "for one cell (default: far more than it should take)")
@@ -80,7 +82,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	f.fitRounds(&plan, machine.SyncDelay)
 	announce(cmd.ErrOrStderr(), plan, machine, f.dir)
 	run, err := harness.Run(cmd.Context(), plan, harness.Config{
-		Dir: f.dir, Seed: f.seed, Machine: machine,
+		Dir: f.dir, Seed: f.seed, Machine: machine, Settle: f.settle,
 		Progress: harness.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))),
 	})
 	if err != nil {

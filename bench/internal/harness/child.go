@@ -68,6 +68,7 @@ func watchParent(in io.Reader, root string) {
 	orphaned := func() {
 		once.Do(func() {
 			removeForGood(root)
+			endGroup()
 			os.Exit(4)
 		})
 	}

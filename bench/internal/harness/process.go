@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/result"
-	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
 // errInterrupted ends a run: the context was cancelled while a child ran.
@@ -108,11 +107,11 @@ func conclude(state *os.ProcessState, waitErr error, answer []byte, stderr strin
 	if out.Status != result.OK {
 		return out
 	}
-	if _, have := out.Metrics[workload.CPU]; !have {
-		out.Metrics[workload.CPU] = float64(state.UserTime() + state.SystemTime())
+	if _, have := out.Metrics[result.CPU]; !have {
+		out.Metrics[result.CPU] = float64(state.UserTime() + state.SystemTime())
 	}
-	if _, have := out.Metrics[workload.RSS]; !have {
-		out.Metrics[workload.RSS] = float64(maxRSS(state))
+	if _, have := out.Metrics[result.PeakRSS]; !have {
+		out.Metrics[result.PeakRSS] = float64(maxRSS(state))
 	}
 	return out
 }

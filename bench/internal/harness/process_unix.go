@@ -16,6 +16,13 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
+// endGroup kills what this child started, and with it the child.
+func endGroup() {
+	if syscall.Getpgrp() == os.Getpid() {
+		_ = syscall.Kill(0, syscall.SIGKILL)
+	}
+}
+
 // maxRSS is the peak resident size in bytes by getrusage.
 func maxRSS(state *os.ProcessState) int64 {
 	usage, ok := state.SysUsage().(*syscall.Rusage)

@@ -15,5 +15,7 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
+func endGroup() {}
+
 // maxRSS: not measured here.
 func maxRSS(*os.ProcessState) int64 { return 0 }

@@ -19,6 +19,7 @@ type Config struct {
 	Dir      string // where the data go; exists
 	Seed     uint64
 	Machine  result.Machine
+	Settle   bool      // write dirty pages back between cells
 	Progress *Progress // nil: silent
 }
 
@@ -99,7 +100,9 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return outcome{}, err
 	}
-	defer settle()
+	if r.cfg.Settle {
+		defer settle()
+	}
 	defer removeForGood(dir)
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
 	return spawn(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
@@ -113,7 +116,7 @@ func describe(plan Plan, cfg Config) *result.Run {
 	source := data.NewSource(cfg.Seed)
 	ratio := source.Compressibility(4096)
 	run := &result.Run{
-		Schema: result.Schema, Command: os.Args, Started: time.Now(), Rounds: plan.Rounds, Machine: cfg.Machine,
+		Schema: result.Schema, Command: os.Args, Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle, Machine: cfg.Machine,
 		Data: result.Data{Seed: cfg.Seed, PoolBytes: data.PoolBytes, Snappy4K: ratio.Snappy4K, Snappy32K: ratio.Snappy32K},
 	}
 	for _, d := range plan.Engines {

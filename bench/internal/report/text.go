@@ -10,7 +10,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/cairndb/cairn/bench/internal/result"
-	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
 // Text writes the whole run as text: first where Cairn is behind, then what went
@@ -98,7 +97,7 @@ func (p *printer) conditions() {
 	}
 	p.line("  data       seed %d; windows into %d MiB of JSON-lines log text; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks",
 		d.Seed, d.PoolBytes>>20, d.Snappy4K, d.Snappy32K)
-	p.line("  rounds     %d, interleaved, starting engine rotated, one process per cell, dirty pages written back between cells", p.run.Rounds)
+	p.line("  rounds     %d, interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", p.run.Rounds, not(p.run.Settled))
 	if p.run.Stopped != "" {
 		p.line("             stopped after %s", p.run.Stopped)
 	}
@@ -113,12 +112,19 @@ func (p *printer) conditions() {
 func (p *printer) before() string {
 	most := 0.0
 	for _, c := range p.run.Cells {
-		most = max(most, c.Metrics[workload.RSSBefore])
+		most = max(most, c.Metrics[result.RSSBefore])
 	}
 	if most == 0 {
 		return "an unknown part"
 	}
 	return "up to " + formatValue(most, result.Bytes)
+}
+
+func not(yes bool) string {
+	if yes {
+		return ""
+	}
+	return "not "
 }
 
 func orUnknown(s string) string {

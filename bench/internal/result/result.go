@@ -16,7 +16,8 @@ type Run struct {
 	Command   []string      `json:"command"`
 	Started   time.Time     `json:"started"`
 	Elapsed   time.Duration `json:"elapsed_ns"`
-	Rounds    int           `json:"rounds"` // asked for; fewer if Stopped says so
+	Settled   bool          `json:"settled"` // dirty pages were written back between cells
+	Rounds    int           `json:"rounds"`  // asked for; fewer if Stopped says so
 	Stopped   string        `json:"stopped,omitempty"`
 	Machine   Machine       `json:"machine"`
 	Data      Data          `json:"data"`
@@ -102,6 +103,13 @@ const (
 	Bytes       Unit = "bytes"
 	BytesPerOp  Unit = "B/op"
 	AllocsPerOp Unit = "allocs/op"
+)
+
+// Metrics that every workload has.
+const (
+	PeakRSS   = "peak_rss"   // greatest resident size of the process
+	CPU       = "cpu"        // user and system time since the engine was opened
+	RSSBefore = "rss_before" // resident size before the engine was opened; not a column
 )
 
 // Status is how a cell ended.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cairndb/cairn/bench/internal/result"
 )
 
 // usage is what the process has used up to a moment.
@@ -19,7 +21,7 @@ type usage struct {
 // not open yet.
 func (r *Recorder) Begin() {
 	if r.before = readUsage(); r.before.ok {
-		r.Set(RSSBefore, float64(r.before.now))
+		r.Set(result.RSSBefore, float64(r.before.now))
 	}
 }
 
@@ -30,9 +32,9 @@ func (r *Recorder) End() {
 	if !after.ok || !r.before.ok {
 		return
 	}
-	r.Set(CPU, float64(after.cpu-r.before.cpu))
+	r.Set(result.CPU, float64(after.cpu-r.before.cpu))
 	if after.peak > 0 {
-		r.Set(RSS, float64(after.peak))
+		r.Set(result.PeakRSS, float64(after.peak))
 	}
 }
 

@@ -84,17 +84,9 @@ func (w Workload) Cells(s Scale) []Params {
 
 // Common are the columns every workload has, by Recorder.Begin and End.
 var Common = []result.Column{
-	{Key: RSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
-	{Key: CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
+	{Key: result.PeakRSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
+	{Key: result.CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
 }
-
-// Keys of the common columns.
-const (
-	RSS = "peak_rss"
-	CPU = "cpu"
-	// RSSBefore is the resident size before the engine was opened; not a column.
-	RSSBefore = "rss_before"
-)
 
 var workloads []Workload
 

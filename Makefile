@@ -1,0 +1,48 @@
+# Everything sets itself up: Go and a C compiler are all a machine needs.
+GO ?= go
+TIME ?= 10m
+MODULES = . cmd/cairn bench
+
+.PHONY: test check long bench bench-full lint race cross fuzz mutants
+
+test: ## what every change needs
+	$(GO) test -timeout 15m ./...
+	cd cmd/cairn && $(GO) test ./...
+	cd bench && $(GO) test ./...
+
+check: lint race cross ## style, races, assertions, other platforms
+	@echo "check: all passed"
+
+lint:
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above"; exit 1; }
+	$(GO) vet ./... 
+	cd cmd/cairn && $(GO) vet ./...
+	cd bench && $(GO) vet ./...
+	$(GO) test -count=1 ./internal/lint
+
+race: ## -race turns on the assertions of internal/invariants too
+	$(GO) test -short -race -timeout 20m ./...
+
+cross:
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+	GOOS=linux GOARCH=386 $(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=windows GOARCH=amd64 $(GO) vet ./...
+	for t in darwin/arm64 windows/amd64 linux/arm64 linux/386; do \
+	  (cd cmd/cairn && GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null . ) || exit 1; done
+	GOARCH=386 $(GO) test -short -timeout 15m ./internal/base ./internal/frame ./internal/block ./internal/table ./internal/wal ./internal/memtable ./internal/manifest .
+
+long: ## long suites: make long TIME=1h
+	scripts/long.sh $(TIME)
+
+fuzz: ## every fuzz target for a while: make fuzz TIME=5m
+	scripts/fuzz.sh $(TIME)
+
+mutants: ## remove each sync and each checksum check in turn; some test must fail
+	$(GO) run ./internal/mutants
+
+bench: ## the comparison, quick: ten minutes
+	cd bench && $(GO) run ./cmd/cairn-bench run
+
+bench-full: ## the comparison with the large sets; states its duration first
+	cd bench && $(GO) run ./cmd/cairn-bench run -full

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/harness"
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+func TestMain(m *testing.M) {
+	if harness.IsChild() {
+		harness.Child()
+	}
+	os.Exit(m.Run())
+}
+
+// call runs a command line and returns what it printed.
+func call(ctx context.Context, args ...string) (out, errs string, err error) {
+	var stdout, stderr bytes.Buffer
+	cmd := command()
+	cmd.SetArgs(doubleDashes(args))
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	err = cmd.ExecuteContext(ctx)
+	return stdout.String(), stderr.String(), err
+}
+
+func TestRunInEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "out.json")
+	args := []string{"run", "-n", "30", "-rounds", "1", "-engines", "bbolt,pogreb,gomap", "-sync", "off", "-values", "256", "-settle=false", "-dir", dir}
+	for format, want := range map[string]string{
+		"text":      "WHERE CAIRN IS BEHIND",
+		"json":      `"schema": "cairn-bench/1"`,
+		"benchstat": "BenchmarkW4/variant=sound/n=30/v=256/sync=off/op=get/engine=bbolt-",
+	} {
+		out, errs, err := call(t.Context(), append(args, "-format", format, "-json", file)...)
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(errs, "3 engines, 2 workloads, 1 rounds: about ") {
+			t.Errorf("%s: %v\n%s\n%s", format, err, out, errs)
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if run, err := result.Decode(f); err != nil || len(run.Cells) != 6 {
+		t.Errorf("the file of -json: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestListNamesEverything(t *testing.T) {
+	out, _, err := call(t.Context(), "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap", "w1", "w4",
+		"pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
+		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
+	} {
+		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {
+			t.Errorf("%v: %v is exit code %d, want 2", args, err, exitCode(err))
+		}
+	}
+}
+
+func TestInterruptIsItsOwnExitCode(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := call(ctx, "run", "-n", "10", "-rounds", "1", "-engines", "gomap", "-dir", t.TempDir())
+	if code := exitCode(err); code != 130 {
+		t.Errorf("%v: exit code %d", err, code)
+	}
+	if exitCode(errBadCells) != 1 || exitCode(errors.New("x")) != 1 || exitCode(nil) != 0 {
+		t.Error("exit codes")
+	}
+}
+
+func TestSingleDashes(t *testing.T) {
+	got := strings.Join(doubleDashes([]string{"run", "-suite", "w1", "--n", "5", "-n=5", "-h", "-5", "-"}), " ")
+	if got != "run --suite w1 --n 5 --n=5 -h -5 -" {
+		t.Errorf("%q", got)
+	}
+}

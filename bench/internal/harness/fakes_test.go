@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+)
+
+// Engines that misbehave, each in one way, to see that the harness notices.
+func registerFakes() {
+	fake("good", func(*fakeStore) {})
+	fake("loses", func(s *fakeStore) {
+		s.onPut = func(n int, key, value []byte) bool { return n != 3 }
+	})
+	fake("stale", func(s *fakeStore) {
+		s.onPut = func(n int, key, value []byte) bool { return s.values[string(key)] == nil || n%5 != 0 }
+	})
+	fake("undeletes", func(s *fakeStore) {
+		s.onDelete = func(n int, _ []byte) bool { return n != 4 }
+	})
+	fake("fails", func(s *fakeStore) { s.failAt = 5 })
+	fake("crashes", func(s *fakeStore) {
+		s.onPut = func(n int, key, value []byte) bool {
+			if n == 6 {
+				panic("a fault of the engine")
+			}
+			return true
+		}
+	})
+	fake("exits", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { os.Exit(0); return false }
+	})
+	fake("hangs", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { s.hang(); return false }
+	})
+	fake("forgets at close", func(s *fakeStore) { s.forget = true })
+}
+
+func fake(name string, how func(*fakeStore)) {
+	engine.Register(engine.Driver{
+		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
+			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
+			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
+		}},
+		Settings: func(engine.Options) []engine.Setting { return nil },
+		Open: func(dir string, _ engine.Options) (engine.Store, error) {
+			s := &fakeStore{dir: dir, values: map[string][]byte{}}
+			how(s)
+			return s, s.load()
+		},
+	})
+}
+
+// fakeStore keeps a map and writes it to a directory of files when it is closed.
+type fakeStore struct {
+	dir      string
+	values   map[string][]byte
+	puts     int
+	deletes  int
+	failAt   int
+	forget   bool
+	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
+	onDelete func(n int, key []byte) bool
+}
+
+func (s *fakeStore) load() error {
+	files, err := os.ReadDir(s.dir)
+	for _, f := range files {
+		s.values[f.Name()], err = os.ReadFile(filepath.Join(s.dir, f.Name()))
+	}
+	return err
+}
+
+func (s *fakeStore) Put(key, value []byte) error {
+	s.puts++
+	if s.puts == s.failAt {
+		return errors.New("the disk is on fire")
+	}
+	if s.onPut == nil || s.onPut(s.puts, key, value) {
+		s.values[string(key)] = bytes.Clone(value)
+	}
+	return nil
+}
+
+func (s *fakeStore) Delete(key []byte) error {
+	s.deletes++
+	if s.onDelete == nil || s.onDelete(s.deletes, key) {
+		delete(s.values, string(key))
+	}
+	return nil
+}
+
+func (s *fakeStore) Get(key []byte, see func([]byte) error) error {
+	v, ok := s.values[string(key)]
+	if !ok {
+		return engine.ErrNotFound
+	}
+	return see(v)
+}
+
+func (s *fakeStore) Close() error {
+	for k, v := range s.values {
+		if s.forget {
+			s.forget = false
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, k), v, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hang starts a process of its own, leaves both pids beside the store and never
+// returns.
+func (s *fakeStore) hang() {
+	sleep := exec.Command("sleep", "600")
+	if err := sleep.Start(); err != nil {
+		panic(err)
+	}
+	pids := fmt.Sprintf("%d %d\n", os.Getpid(), sleep.Process.Pid)
+	if err := os.WriteFile(filepath.Join(s.dir, "pids"), []byte(pids), 0o600); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Hour)
+}

@@ -1,0 +1,209 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+func TestMain(m *testing.M) {
+	registerFakes()
+	if IsChild() {
+		Child()
+	}
+	if dir := os.Getenv(harnessMark); dir != "" {
+		runHangingHarness(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// run carries out a small plan on the named engines.
+func run(t *testing.T, ctx context.Context, dir, suite string, rounds int, limit time.Duration, engines ...string) (*result.Run, error) {
+	t.Helper()
+	var ds []engine.Driver
+	for _, name := range engines {
+		d, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds = append(ds, d)
+	}
+	w, err := workload.Find(suite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := NewPlan(ds, []workload.Workload{w}, workload.Scale{N: 20, ValueBytes: 64, Sync: []bool{false}, Seed: 1})
+	plan.Rounds, plan.Limit = rounds, limit
+	return Run(ctx, plan, Config{Dir: dir, Seed: 1})
+}
+
+func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		engine, suite string
+		status        result.Status
+		reason        string
+	}{
+		{"good", "w1", result.OK, ""},
+		{"good", "w4", result.OK, ""},
+		{"loses", "w1", result.Void, "key 2: lost"},
+		{"loses", "w4", result.Void, "lost"},
+		{"stale", "w1", result.OK, ""}, // no fault: W1 deletes before it puts again
+		{"stale", "w4", result.Void, "a stale value"},
+		{"undeletes", "w1", result.Void, "still there after its delete"},
+		{"forgets at close", "w1", result.Void, "after close and open: key"},
+		{"forgets at close", "w4", result.Void, "lost"},
+		{"fails", "w1", result.Failed, "the disk is on fire"},
+		{"crashes", "w1", result.Crashed, "panic: a fault of the engine"},
+		{"exits", "w1", result.Crashed, "exit status 0"},
+		{"hangs", "w1", result.Hung, "no end after"},
+	} {
+		t.Run(c.engine+"/"+c.suite, func(t *testing.T) {
+			dir := t.TempDir()
+			limit := 20 * time.Second
+			if c.status == result.Hung {
+				limit = 300 * time.Millisecond
+			}
+			got, err := run(t, t.Context(), dir, c.suite, 1, limit, c.engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cell := got.Cells[0]
+			if cell.Status != c.status || !strings.Contains(cell.Reason, c.reason) {
+				t.Errorf("%s: %s, want %s: ...%s...", cell.Status, cell.Reason, c.status, c.reason)
+			}
+			if c.status != result.OK && (len(cell.Metrics) > 0 || len(got.Bad()) != 1) {
+				t.Errorf("a cell that does not count has figures, or is not listed as bad: %+v", cell)
+			}
+			empty(t, dir)
+		})
+	}
+}
+
+// A figure or a reason for every column: no cell is left empty, none is a zero
+// in place of something that cannot be measured.
+func TestEveryColumnHasAFigureOrAReason(t *testing.T) {
+	for _, suite := range []string{"w1", "w4"} {
+		got, err := run(t, t.Context(), t.TempDir(), suite, 1, time.Minute, "good", "gomap", "pogreb", "bbolt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got.Cells {
+			if c.Status != result.OK {
+				t.Errorf("%s: %s", c.Engine, c.Reason)
+			}
+			for _, col := range got.Workloads[0].Columns {
+				_, has := c.Metrics[col.Key]
+				if has == (c.NA[col.Key] != "") {
+					t.Errorf("%s %s %s: figure %v, reason %q", suite, c.Engine, col.Key, has, c.NA[col.Key])
+				}
+			}
+		}
+	}
+}
+
+func TestRoundsAreInterleavedAndRotated(t *testing.T) {
+	got, err := run(t, t.Context(), t.TempDir(), "w1", 3, time.Minute, "good", "gomap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, c := range got.Cells {
+		order = append(order, c.Engine)
+	}
+	if s := strings.Join(order, " "); s != "good gomap gomap good good gomap" {
+		t.Errorf("order: %s", s)
+	}
+}
+
+func TestAbsentEngineKeepsItsRow(t *testing.T) {
+	d := engine.Driver{Info: engine.Info{Name: "absent", Absent: "not built"}}
+	w, _ := workload.Find("w1")
+	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
+	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Cells[0]; c.Status != result.Absent || c.Reason != "not built" || c.Status.Bad() {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestFitRounds(t *testing.T) {
+	w := workload.Workload{Name: "w", QuickN: []int{1}, Estimate: func(workload.Params, engine.Info, time.Duration) time.Duration { return time.Minute }}
+	plan := NewPlan([]engine.Driver{{}, {}}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
+	for _, c := range []struct {
+		budget time.Duration
+		rounds int
+	}{{0, 3}, {time.Second, 1}, {4 * time.Minute, 2}, {time.Hour, 3}} {
+		plan.FitRounds(c.budget, 0, 3)
+		if plan.Rounds != c.rounds {
+			t.Errorf("budget %s: %d rounds, want %d", c.budget, plan.Rounds, c.rounds)
+		}
+	}
+}
+
+func TestBudgetStopsBetweenRounds(t *testing.T) {
+	r := &runner{plan: &Plan{Rounds: 3, Budget: time.Minute}}
+	if r.outOfTime(1, time.Hour) != "" {
+		t.Error("the first round is always run")
+	}
+	if r.outOfTime(2, 25*time.Second) != "" {
+		t.Error("a round that fits is not run")
+	}
+	if r.outOfTime(2, 35*time.Second) == "" {
+		t.Error("a round that does not fit is run")
+	}
+}
+
+func TestProgressIsRateLimitedOffTerminals(t *testing.T) {
+	var plain, terminal bytes.Buffer
+	w, _ := workload.Find("w1")
+	d, _ := engine.Find("good")
+	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
+	for out, p := range map[*bytes.Buffer]*Progress{&plain: NewProgress(&plain, false), &terminal: NewProgress(&terminal, true)} {
+		p.begin(&plan, time.Millisecond)
+		for _, c := range plan.round(1) {
+			p.next(c)
+			p.done(c, result.Cell{Status: result.Void, Engine: "good", Reason: "why"})
+		}
+		p.end()
+		if !strings.Contains(out.String(), "void: why") {
+			t.Errorf("trouble is not shown: %q", out)
+		}
+	}
+	if strings.Contains(plain.String(), "left") || strings.Contains(plain.String(), "\r") {
+		t.Errorf("plain progress at once: %q", plain.String())
+	}
+	if !strings.Contains(terminal.String(), "[1/1]") || !strings.Contains(terminal.String(), "left") {
+		t.Errorf("terminal progress: %q", terminal.String())
+	}
+}
+
+func TestTailKeepsBothEnds(t *testing.T) {
+	tl := &tail{limit: 20}
+	for range 50 {
+		tl.Write([]byte("middle "))
+	}
+	tl.Write([]byte("the end"))
+	if s := tl.String(); !strings.HasPrefix(s, "middle") || !strings.HasSuffix(s, "the end") || len(s) > 20 {
+		t.Errorf("%q", s)
+	}
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		t.Errorf("left behind: %s", f.Name())
+	}
+}

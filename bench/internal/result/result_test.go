@@ -1,0 +1,84 @@
+package result
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// full returns a run with every field set, however deep.
+func full(t *testing.T) *Run {
+	run := &Run{}
+	fill(t, reflect.ValueOf(run).Elem())
+	run.Schema = Schema
+	run.Started = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	return run
+}
+
+func fill(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint64:
+		v.SetUint(1<<63 + 1)
+	case reflect.Float64:
+		v.SetFloat(0.1)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(t, v.Index(0))
+		fill(t, v.Index(1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(t, value)
+		v.SetMapIndex(reflect.ValueOf("key"), value)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	default:
+		t.Fatalf("no value for a %s", v.Kind())
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	want := full(t)
+	var text bytes.Buffer
+	if err := want.Encode(&text); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDecodeRefusesOtherSchemas(t *testing.T) {
+	for _, text := range []string{`{"schema":"cairn-bench/0"}`, `{}`, `[]`, ``, `{"schema":`} {
+		if _, err := Decode(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}
+
+func TestBad(t *testing.T) {
+	run := &Run{}
+	for _, s := range []Status{OK, Void, Failed, Crashed, Hung, Absent} {
+		run.Cells = append(run.Cells, Cell{Status: s})
+	}
+	if n := len(run.Bad()); n != 4 {
+		t.Errorf("%d bad cells of 6, want 4", n)
+	}
+}

@@ -1,0 +1,508 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+func TestCreateAppendRecover(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	s := mustRecover(t, fsys)
+	wantSame(t, s, l.State())
+	if s.Manifest != 1 || s.NextFileNum != 3 || s.Clean || s.Tail != (Tail{}) || s.Store != testStore {
+		t.Errorf("state %+v", s)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 100 {
+		if n := mustAppend(t, l, randomEdit(rng, l.State())); n != uint64(i+2) {
+			t.Fatalf("ordinal %d of edit %d", n, i)
+		}
+		wantSame(t, mustRecover(t, fsys), l.State())
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, mustRecover(t, fsys), l.State())
+	if _, err := l.Append(stamped(1)); !errors.Is(err, base.ErrClosed) {
+		t.Errorf("append after close: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+}
+
+func TestSealedThrough(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	want := func(n uint64) {
+		t.Helper()
+		if got := l.SealedThrough(); got != n {
+			t.Errorf("sealed through %d, want %d", got, n)
+		}
+	}
+	want(1) // by CURRENT
+	mustAppend(t, l, stamped(1))
+	want(1)
+	mustAppend(t, l, stamped(2))
+	want(2)
+	for range 2 {
+		if err := l.Mark(); err != nil {
+			t.Fatal(err)
+		}
+		want(3)
+	}
+	size := l.Size()
+	if err := l.Mark(); err != nil || l.Size() != size {
+		t.Errorf("a mark too many: %v", err)
+	}
+	mustAppend(t, l, stamped(3))
+	want(3)
+	next, err := l.Rotate(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = next
+	want(5) // the snapshot is edit 5
+	if n := mustAppend(t, l, stamped(4)); n != 6 {
+		t.Errorf("ordinal %d", n)
+	}
+	if err := l.Seal(&Edit{LogStart: 3}); err != nil {
+		t.Fatal(err)
+	}
+	want(7)
+	wantSame(t, mustRecover(t, fsys), l.State())
+}
+
+// What the marks say is what was synced.
+func TestMarksOnDisk(t *testing.T) {
+	fsys, _ := closedStore(t)
+	buf, _ := fsys.ReadFile("db/MANIFEST-000001")
+	list, offs := frames(t, buf)
+	wantKinds := []frame.Kind{frame.KindEdit, frame.KindEdit, frame.KindEdit, frame.KindMark, frame.KindEdit, frame.KindEdit, frame.KindSeal}
+	for i, h := range list {
+		want := uint64(offs[i])
+		if i == 0 {
+			want = 0
+		}
+		if h.Kind != wantKinds[i] || h.Durable != want {
+			t.Errorf("frame %d of kind %d has mark %d, want %d", i, h.Kind, h.Durable, want)
+		}
+	}
+	if len(list) != len(wantKinds) || int64(len(buf)) != offs[6]+frame.HeaderBytes {
+		t.Errorf("%d frames in %d bytes", len(list), len(buf))
+	}
+}
+
+func TestSeal(t *testing.T) {
+	fsys, want := closedStore(t)
+	s := mustRecover(t, fsys)
+	wantSame(t, s, want)
+	if !s.Clean || s.Tail != (Tail{}) || len(s.Segments) != 0 || s.LastSeq != 5000 {
+		t.Errorf("state %+v", s)
+	}
+	fsys = memfs.New()
+	l := newLog(t, fsys, segments(2))
+	mustAppend(t, l, &Edit{Dropped: &Dropped{Bytes: 9, From: 8}})
+	if s := mustRecover(t, fsys); s.Dropped != (Dropped{9, 8}) {
+		t.Errorf("report %+v", s.Dropped)
+	}
+	if err := l.Seal(&Edit{}); err == nil {
+		t.Error("sealed with a live segment")
+	}
+	if err := l.Seal(&Edit{LogStart: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if s := mustRecover(t, fsys); s.Dropped != (Dropped{}) || !s.Clean {
+		t.Errorf("state %+v", s)
+	}
+	for name, err := range map[string]error{"seal": l.Seal(&Edit{}), "mark": l.Mark(), "close": l.Close()} {
+		if name != "close" && !errors.Is(err, base.ErrClosed) || name == "close" && err != nil {
+			t.Errorf("%s after seal: %v", name, err)
+		}
+	}
+	if _, err := l.Rotate(9); !errors.Is(err, base.ErrClosed) {
+		t.Errorf("rotate after seal: %v", err)
+	}
+}
+
+func TestSealWithoutFinalEdit(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	mustAppend(t, l, &Edit{LogStart: 3})
+	size := l.Size()
+	if err := l.Seal(&Edit{}); err != nil || l.Size() != size+frame.HeaderBytes {
+		t.Fatalf("%d bytes more, %v", l.Size()-size, err)
+	}
+	if s := mustRecover(t, fsys); !s.Clean {
+		t.Errorf("state %+v", s)
+	}
+}
+
+func TestCreateRefusesASnapshotWithoutLog(t *testing.T) {
+	fsys := memfs.New()
+	if _, err := Create(fsys, "", testStore, 1, new(Edit)); err == nil {
+		t.Error("created without a log segment")
+	}
+	if err := CreateSealed(fsys, "", testStore, 1, segments(2)); err == nil {
+		t.Error("sealed with a log segment")
+	}
+	if names, _ := fsys.List(""); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestCreateSealed(t *testing.T) {
+	fsys := memfs.New()
+	if err := fsys.MkdirAll("db"); err != nil {
+		t.Fatal(err)
+	}
+	if err := CreateSealed(fsys, "db", testStore, 8, stamped(1)); err != nil {
+		t.Fatal(err)
+	}
+	if s := mustRecover(t, fsys); !s.Clean || s.Manifest != 8 || s.Version.NumTables() != 1 || s.NextFileNum != 102 {
+		t.Errorf("state %+v", s)
+	}
+	if err := CreateSealed(fsys, "db", testStore, 8, stamped(1)); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the live manifest was made again: %v", err)
+	}
+	mustRecover(t, fsys)
+}
+
+func TestRotate(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	for i := range 50 {
+		mustAppend(t, l, stamped(i))
+	}
+	before, old := l.State(), l
+	l, err := l.Rotate(400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustRecover(t, fsys)
+	if s.Manifest != 400 || s.NextFileNum != 401 || l.State().NextFileNum != 401 {
+		t.Errorf("manifest %d, next file %d", s.Manifest, s.NextFileNum)
+	}
+	wantSame(t, s, l.State())
+	if s.Version.String() != before.Version.String() || l.Size() >= old.Size() {
+		t.Errorf("%d bytes after %d", l.Size(), old.Size())
+	}
+	if _, err := old.Append(stamped(77)); !errors.Is(err, base.ErrClosed) {
+		t.Errorf("append to the old manifest: %v", err)
+	}
+	names, _ := fsys.List("db")
+	if g := Obsolete(names, s, nil); !slices.Equal(g, []string{"MANIFEST-000001"}) {
+		t.Errorf("garbage %v of %v", g, names)
+	}
+}
+
+func TestBloated(t *testing.T) {
+	l := newLog(t, memfs.New(), segments(2))
+	for i := 0; !l.Bloated(); i++ {
+		mustAppend(t, l, &Edit{Added: []Added{{Level: 1, Table: tab(100, "a", strings.Repeat("b", 9000))}}})
+		mustAppend(t, l, &Edit{Removed: []Removed{{1, 100}}})
+		if i > 100 {
+			t.Fatalf("%d bytes are not too many", l.Size())
+		}
+	}
+	if l.Size() < bloatBytes {
+		t.Errorf("%d bytes are too many", l.Size())
+	}
+	if l, err := l.Rotate(200); err != nil || l.Bloated() {
+		t.Errorf("still bloated, %v", err)
+	}
+}
+
+// An edit in many frames is one edit: for recovery, and for every length it is cut at.
+func TestEditInParts(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	l.parts = 100
+	mustAppend(t, l, stamped(1))
+	before, size := l.State(), l.Size()
+	long := new(Edit)
+	for i := range 10 {
+		long.Added = append(long.Added, stamped(i + 10).Added...)
+	}
+	mustAppend(t, l, long)
+	wantSame(t, mustRecover(t, fsys), l.State())
+	buf, _ := fsys.ReadFile("db/MANIFEST-000001")
+	if list, _ := frames(t, buf); len(list) < 8 || list[2].Count != uint32(len(list)-3) {
+		t.Fatalf("frames %+v", list)
+	}
+	for n := size; n < l.Size(); n++ {
+		if err := fsys.Truncate("db/MANIFEST-000001", n); err != nil {
+			t.Fatal(err)
+		}
+		if err := fsys.WriteFile("db/MANIFEST-000001", buf[:n]); err != nil {
+			t.Fatal(err)
+		}
+		s := mustRecover(t, fsys)
+		wantSame(t, s, before)
+		if n > size && (s.Tail.From != size || s.Tail.Bytes == 0 || s.Tail.Bytes > n-size) {
+			t.Fatalf("cut at %d: tail %+v", n, s.Tail)
+		}
+	}
+	l.parts = 50
+	fsys.WriteFile("db/MANIFEST-000001", buf)
+	if l, err := l.Rotate(300); err != nil {
+		t.Fatal(err)
+	} else {
+		wantSame(t, mustRecover(t, fsys), l.State())
+	}
+	buf, _ = fsys.ReadFile("db/MANIFEST-000300")
+	for n := range len(buf) {
+		fsys.WriteFile("db/MANIFEST-000300", buf[:n])
+		if _, err := Recover(fsys, "db", true); !errors.Is(err, base.ErrCorrupt) {
+			t.Fatalf("snapshot cut at %d of %d: %v", n, len(buf), err)
+		}
+	}
+}
+
+func TestAnEditLongerThanAFrame(t *testing.T) {
+	fsys := memfs.New()
+	fsys.StopJournal()
+	l := newLog(t, fsys, segments(2))
+	e := new(Edit)
+	for i := range 300 {
+		key := strings.Repeat("k", 60000)
+		e.Added = append(e.Added, Added{Level: 1, Table: tab(uint64(i+10), fmt.Sprintf("%06d a%s", i, key), fmt.Sprintf("%06d b", i))})
+	}
+	mustAppend(t, l, e)
+	if l.Size() < frame.MaxBytes {
+		t.Fatalf("only %d bytes", l.Size())
+	}
+	wantSame(t, mustRecover(t, fsys), l.State())
+	if l, err := l.Rotate(500); err != nil {
+		t.Fatal(err)
+	} else {
+		wantSame(t, mustRecover(t, fsys), l.State())
+	}
+}
+
+func TestBadEditLeavesTheLogUsable(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	size := l.Size()
+	if _, err := l.Append(&Edit{Removed: []Removed{{1, 1}}}); !errors.Is(err, base.ErrCorrupt) || l.Size() != size {
+		t.Errorf("%d bytes, %v", l.Size(), err)
+	}
+	if _, err := l.Append(&Edit{unknown: true}); !errors.Is(err, base.ErrFormatTooNew) {
+		t.Errorf("unknown fields: %v", err)
+	}
+	mustAppend(t, l, stamped(1))
+	wantSame(t, mustRecover(t, fsys), l.State())
+}
+
+// A full disk fails edits before anything of them is written, and only those that
+// do not fit; with space back the log goes on, and it can be sealed.
+func TestNoSpace(t *testing.T) {
+	for _, unsupported := range []bool{false, true} {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		if unsupported {
+			fsys.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Do: faultfs.Fail(errors.ErrUnsupported), Sticky: true})
+		}
+		l := newLog(t, fsys, segments(2))
+		disk.SetCapacity(disk.Used() + 1)
+		failures := 0
+		for i := range 100 {
+			before := l.State()
+			_, err := l.Append(stamped(i))
+			if err == nil {
+				continue
+			}
+			failures++
+			if !vfs.IsNoSpace(err) || !errors.Is(err, base.ErrNoSpace) || errors.Is(err, base.ErrPoisoned) {
+				t.Fatalf("unsupported %t: %v", unsupported, err)
+			}
+			s := mustRecover(t, disk)
+			wantSame(t, s, before)
+			if s.Tail != (Tail{}) {
+				t.Fatalf("something was written: %+v", s.Tail)
+			}
+			if failures == 3 {
+				disk.SetCapacity(0)
+			}
+		}
+		if failures != 3 {
+			t.Fatalf("%d failures", failures)
+		}
+		disk.SetCapacity(disk.Used() + 1)
+		var err error
+		for i := 200; err == nil && i < 400; i++ {
+			_, err = l.Append(stamped(i))
+		}
+		if err := l.Seal(&Edit{LogStart: 3, Added: stamped(999).Added}); !vfs.IsNoSpace(err) && err != nil {
+			t.Fatal(err)
+		} else if err != nil {
+			disk.SetCapacity(0)
+			if err := l.Seal(&Edit{LogStart: 3, Added: stamped(999).Added}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := mustRecover(t, disk)
+		wantSame(t, s, l.State())
+		if !s.Clean {
+			t.Errorf("unsupported %t: not clean, tail %+v", unsupported, s.Tail)
+		}
+	}
+}
+
+func TestRotateWithoutSpaceKeepsTheOldManifest(t *testing.T) {
+	for n := int64(1); ; n++ {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		l := newLog(t, fsys, segments(2))
+		mustAppend(t, l, stamped(1))
+		rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Create | faultfs.Write | faultfs.Rename, At: n, Do: faultfs.NoSpace()})
+		next, err := l.Rotate(50)
+		if rule.Fired() == 0 {
+			if n != 6 || err != nil {
+				t.Fatalf("%d operations, %v", n-1, err)
+			}
+			return
+		}
+		if next != nil || !errors.Is(err, base.ErrNoSpace) || errors.Is(err, base.ErrPoisoned) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if names, _ := disk.List("db"); !slices.Equal(names, []string{"CURRENT", "MANIFEST-000001"}) {
+			t.Fatalf("operation %d left %v", n, names)
+		}
+		mustAppend(t, l, stamped(2))
+		wantSame(t, mustRecover(t, disk), l.State())
+	}
+}
+
+// Every failing operation but a lack of space breaks the log for good, and never
+// loses an edit that was acknowledged.
+func TestFailuresPoison(t *testing.T) {
+	for n := int64(1); ; n++ {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		l := newLog(t, fsys, segments(2))
+		rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Write | faultfs.Sync, At: n, Do: faultfs.Fail(syscall.EIO)})
+		syncs := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync})
+		var err error
+		acked := l.State()
+		for i := 0; i < 3 && err == nil; i++ {
+			if _, err = l.Append(stamped(i)); err == nil {
+				acked = l.State()
+			}
+		}
+		if err == nil {
+			err = l.Mark()
+		}
+		if err == nil {
+			err = l.Seal(&Edit{LogStart: 3})
+		}
+		if rule.Fired() == 0 {
+			if n != 13 {
+				t.Fatalf("%d writes and syncs", n-1)
+			}
+			return
+		}
+		if !errors.Is(err, base.ErrPoisoned) || !errors.Is(err, syscall.EIO) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		seen := syncs.Seen()
+		for name, again := range map[string]error{"mark": l.Mark(), "seal": l.Seal(&Edit{LogStart: 3})} {
+			if !errors.Is(again, base.ErrPoisoned) {
+				t.Errorf("operation %d: %s afterwards: %v", n, name, again)
+			}
+		}
+		if _, again := l.Append(stamped(9)); !errors.Is(again, base.ErrPoisoned) {
+			t.Errorf("operation %d: append afterwards: %v", n, again)
+		}
+		if _, again := l.Rotate(70); !errors.Is(again, base.ErrPoisoned) {
+			t.Errorf("operation %d: rotate afterwards: %v", n, again)
+		}
+		if syncs.Seen() != seen {
+			t.Errorf("operation %d: a failed sync was retried", n)
+		}
+		if s := mustRecover(t, disk); s.Version.NumTables() < acked.Version.NumTables() {
+			t.Errorf("operation %d: recovered %d tables of %d", n, s.Version.NumTables(), acked.Version.NumTables())
+		}
+	}
+}
+
+func TestCreateFailures(t *testing.T) {
+	kinds := faultfs.Create | faultfs.Write | faultfs.Sync | faultfs.Rename | faultfs.SyncDir
+	for n := int64(1); ; n++ {
+		disk := memfs.New()
+		disk.MkdirAll("db")
+		fsys := faultfs.New(disk)
+		rule := fsys.Add(faultfs.Rule{Kinds: kinds, At: n, Do: faultfs.Fail(syscall.EIO)})
+		l, err := Create(fsys, "db", testStore, 1, segments(2))
+		if rule.Fired() == 0 {
+			if n != 10 {
+				t.Fatalf("%d operations", n-1)
+			}
+			l.Close()
+			return
+		}
+		names, _ := disk.List("db")
+		if l != nil || !errors.Is(err, syscall.EIO) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if !errors.Is(err, base.ErrPoisoned) && len(names) != 0 {
+			t.Fatalf("operation %d left %v", n, names)
+		}
+	}
+}
+
+// The order of what makes a new manifest durable; each step relies on those before.
+func TestCreateOrder(t *testing.T) {
+	fsys := faultfs.New(memfs.New())
+	fsys.MkdirAll("db")
+	fsys.StartTrace()
+	if _, err := Create(fsys, "db", testStore, 1, segments(2)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range fsys.Trace(faultfs.Mutations) {
+		got = append(got, e.Kind.String())
+	}
+	want := "create write sync syncdir create write sync rename syncdir"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("%s\nwant %s\n%v", s, want, fsys.Trace(faultfs.Mutations))
+	}
+}
+
+func TestAppendsSideBySide(t *testing.T) {
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 20 {
+				n, err := l.Append(stamped(g*20 + i))
+				if err != nil || l.SealedThrough() > n+200 || l.State().Version.NumTables() == 0 || l.Bloated() {
+					t.Errorf("append: %v", err)
+				}
+				if i%5 == 0 && l.Mark() != nil {
+					t.Error("mark")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantSame(t, mustRecover(t, fsys), l.State())
+	if l.State().Version.NumTables() != 160 {
+		t.Errorf("%d tables", l.State().Version.NumTables())
+	}
+}

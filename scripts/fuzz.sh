@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the module for the given time each: scripts/fuzz.sh 5m [package]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-1m}
+only=${2:-}
+status=0
+grep -rlE '^func Fuzz' --include='*_test.go' . | grep -v '^./bench\|^./cmd\|^./proof' | xargs -n1 dirname | sort -u | while read -r pkg; do
+  [ -z "$only" ] || [ "$pkg" = "./$only" ] || continue
+  for target in $(grep -ohE '^func (Fuzz[A-Za-z0-9_]+)' "$pkg"/*_test.go | awk '{print $2}' | sort -u); do
+    echo "== $pkg $target $time"
+    go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$pkg" | tail -n 3
+  done
+done
+exit $status
