@@ -78,9 +78,16 @@ func (e *Engine) stall() error {
 	}
 	start := time.Now()
 	c.cond.Wait()
-	e.counters.stallNanos.Add(int64(time.Since(start)))
+	waited := time.Since(start)
+	e.counters.stallNanos.Add(int64(waited))
+	if waited > stallEvent {
+		go e.emit(Event{Kind: EventStall, Duration: waited})
+	}
 	return nil
 }
+
+// stallEvent is the wait that is worth an event.
+const stallEvent = 10 * time.Millisecond
 
 // rotate makes the spare segment the active one. Its first frame links it to the
 // segment that ends at end.

@@ -203,6 +203,7 @@ func (e *Engine) appendIngest(w *Write, spills []*spill) (*pending, error) {
 				return nil, err
 			}
 			tables = append(tables, h)
+			e.counters.committedBytes.Add(meta.RawBytes)
 			edit.Added = append(edit.Added, manifest.Added{Run: meta.GlobalSeq, Table: &meta})
 		}
 	}

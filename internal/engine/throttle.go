@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 )
 
 const (
@@ -57,6 +59,29 @@ func (e *Engine) keepReserve() {
 	c.mu.Lock()
 	e.reserve.held = true
 	c.mu.Unlock()
+}
+
+// mayFreeSpace reports whether a commit that found the disk full should be tried
+// again: if it only deletes, it gets the space that was put aside. commit.mu is
+// held, and let go of.
+func (e *Engine) mayFreeSpace(w *Write, err error) bool {
+	if !errors.Is(err, base.ErrNoSpace) || !w.onlyDeletes() {
+		return false
+	}
+	e.commit.mu.Unlock()
+	defer e.commit.mu.Lock()
+	return e.releaseReserve()
+}
+
+func (w *Write) onlyDeletes() bool {
+	for rest := w.Payload; len(rest) > 0; {
+		ent, n := frame.DecodeEntry(rest)
+		if ent.Kind == base.KindPut {
+			return false
+		}
+		rest = rest[n:]
+	}
+	return true
 }
 
 // releaseReserve gives the space back to the disk and reports whether there was any.

@@ -20,6 +20,7 @@ type Write struct {
 	Snapshot uint64        // what Reads were read at
 
 	checked uint64 // reads are known valid against commits up to this sequence
+	outcome pending
 }
 
 // pending is a commit that has its sequence and waits for its outcome.
@@ -51,6 +52,9 @@ type committer struct {
 	queue    []*pending
 	leading  bool
 	unsynced []*wal.Segment // oldest first, the active one last
+
+	spareQueue []*pending     // recycled by the leader
+	round      []*wal.Segment // the leader's copy of unsynced
 
 	goodEnd wal.Position // end of the last commit that succeeded
 	goodSum uint32
@@ -97,7 +101,7 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 		if ready, err = e.makeRoom(len(w.Payload), w.Count); ready && err == nil {
 			ready, err = e.validate(w)
 		}
-		if err != nil {
+		if err != nil && !e.mayFreeSpace(w, err) {
 			return 0, err
 		}
 	}
@@ -108,7 +112,8 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 // append encodes w as a frame, indexes its entries and queues it.
 func (e *Engine) append(w *Write) *pending {
 	c := &e.commit
-	p := &pending{durable: w.Durable}
+	p := &w.outcome
+	*p = pending{durable: w.Durable}
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
 	at := int(c.mem.seg.Append(h, w.Payload))
 	buf := c.mem.Buffer()
@@ -117,6 +122,8 @@ func (e *Engine) append(w *Write) *pending {
 		c.mem.Insert(at, ent, base.Hash(ent.Key))
 		at += n
 	}
+	e.counters.committedBytes.Add(int64(len(w.Payload)))
+	e.counters.committedBytes.Add(int64(len(w.Payload)))
 	return e.enqueue(p, uint64(w.Count))
 }
 
@@ -148,10 +155,12 @@ func (e *Engine) lead() {
 	c := &e.commit
 	c.leading = true
 	batch := c.queue
-	c.queue = nil
-	segments := slices.Clone(c.unsynced)
+	c.queue, c.spareQueue = c.spareQueue, nil
+	c.round = append(c.round[:0], c.unsynced...)
+	segments := c.round
 	c.mu.Unlock()
 
+	whole := batch
 	err := writeOut(segments)
 	relaxed := 0
 	for relaxed < len(batch) && !batch[relaxed].durable {
@@ -183,6 +192,8 @@ func (e *Engine) lead() {
 		e.succeed(batch)
 	}
 	c.leading = false
+	clear(whole)
+	c.spareQueue = whole[:0]
 	c.cond.Broadcast()
 }
 

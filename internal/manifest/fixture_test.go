@@ -171,3 +171,15 @@ func frames(t testing.TB, buf []byte) (list []frame.Header, offs []int64) {
 		list, offs = append(list, f), append(offs, off)
 	}
 }
+
+// noReserve is a file system that cannot preallocate.
+type noReserve struct{ vfs.FS }
+
+func (n noReserve) Create(name string) (vfs.File, error) {
+	f, err := n.FS.Create(name)
+	return noReserveFile{f}, err
+}
+
+type noReserveFile struct{ vfs.File }
+
+func (noReserveFile) Preallocate(off, n int64) error { return errors.ErrUnsupported }

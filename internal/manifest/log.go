@@ -317,9 +317,10 @@ type group struct {
 // groupParts returns how many frames a payload of n bytes takes.
 func groupParts(n, parts int) int { return (max(n, 1)-1)/parts + 1 }
 
-// groupBytes bounds the length of a group with a payload of n bytes.
+// groupBytes returns the length of a group with a payload of n bytes.
 func groupBytes(n, parts int) int {
-	return n + groupParts(n, parts)*(frame.HeaderBytes+frame.Align-1)
+	whole := groupParts(n, parts) - 1
+	return whole*frame.PaddedBytes(parts) + frame.PaddedBytes(n-whole*parts)
 }
 
 // append appends the frames of one group that begins at offset off of the file.

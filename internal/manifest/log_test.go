@@ -231,12 +231,12 @@ func TestBloated(t *testing.T) {
 func TestEditInParts(t *testing.T) {
 	fsys := memfs.New()
 	l := newLog(t, fsys, segments(2))
-	l.parts = 100
+	l.parts = 60
 	mustAppend(t, l, stamped(1))
 	before, size := l.State(), l.Size()
 	long := new(Edit)
 	for i := range 10 {
-		long.Added = append(long.Added, stamped(i + 10).Added...)
+		long.Added = append(long.Added, stamped(i+10).Added...)
 	}
 	mustAppend(t, l, long)
 	wantSame(t, mustRecover(t, fsys), l.State())

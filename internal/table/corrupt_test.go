@@ -203,6 +203,68 @@ func TestOpenComparesTheFileWithItsRecord(t *testing.T) {
 	}
 }
 
+// Bytes that belong to no part are covered by no checksum, so there may be none.
+func TestNoGapBehindTheProperties(t *testing.T) {
+	f, meta := smallContent().write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	end := int64(len(f.b) - footerBytes)
+	foot, err := decodeFooter(f.b[end:], block.NewIdentity(fileID, ""), end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := append(bytes.Clone(f.b[:end]), make([]byte, 16)...)
+	b = appendFooter(b, foot, block.NewIdentity(fileID, ""), end+16)
+	meta.Size += 16
+	_, err = Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
+	mustBeCorruption(t, "gap", err)
+}
+
+func TestNoGapBehindTheBlocks(t *testing.T) {
+	f := &memFile{}
+	w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID})
+	smallContent().addTo(t, w)
+	if err := w.seal(w.values); err != nil {
+		t.Fatal(err)
+	}
+	*w.out.buf = append(*w.out.buf, make([]byte, 16)...)
+	meta, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newRoom(t, 1<<30)
+	_, err = Open(&memFile{b: f.b}, meta, storeID, "7.sst", m.cache, m.budget)
+	mustBeCorruption(t, "gap", err)
+}
+
+func TestFooterThatLies(t *testing.T) {
+	f, meta := smallContent().write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	id, end := block.NewIdentity(fileID, ""), int64(len(f.b)-footerBytes)
+	for what, lie := range map[string]func(*footer){
+		"blocks":          func(f *footer) { f.blocks++ },
+		"fewer blocks":    func(f *footer) { f.blocks-- },
+		"rows":            func(f *footer) { f.rows++ },
+		"tombstones":      func(f *footer) { f.tombs++ },
+		"end of blocks":   func(f *footer) { f.blocksBytes--; f.tombBytes++ },
+		"no tombstones":   func(f *footer) { f.indexBytes += f.tombBytes; f.tombBytes = 0 },
+		"no index":        func(f *footer) { f.propBytes += f.indexBytes; f.indexBytes = 0 },
+		"no properties":   func(f *footer) { f.indexBytes += f.propBytes; f.propBytes = 0 },
+		"more than all":   func(f *footer) { f.blocksBytes += 1 << 50 },
+		"absurd blocks":   func(f *footer) { f.blocks = 1 << 60 },
+		"absurd tombs":    func(f *footer) { f.tombs = 1 << 60 },
+		"negative blocks": func(f *footer) { f.blocksBytes = -1 },
+	} {
+		foot, err := decodeFooter(f.b[end:], id, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lie(&foot)
+		b := appendFooter(bytes.Clone(f.b[:end]), foot, id, end)
+		_, err = Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
+		mustBeCorruption(t, what, err)
+	}
+}
+
 // Files whose checksums are right and whose contents lie: only Verify, which
 // looks at everything, can and must tell.
 func TestVerifySeesLies(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/pointindex"
@@ -478,6 +479,40 @@ func TestConcurrentReadersInASmallCache(t *testing.T) {
 		rd.AttachIndex(x)
 	}()
 	wg.Wait()
+}
+
+func TestCloseDropsPagesAndMemory(t *testing.T) {
+	c := counters(2000, 100)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := rd.BuildIndex(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.AttachIndex(x)
+	it := rd.NewIter(m.slot, IterOptions{})
+	c.scan(t, it)
+	if m.budget.UsedBy(arena.ClassMeta) != rd.MetaBytes() || m.budget.UsedBy(arena.ClassIndex) != x.Bytes() || m.budget.UsedBy(arena.ClassPages) == 0 {
+		t.Error("memory is not counted")
+	}
+	it.Close()
+	if err := rd.Close(); err != nil || !f.closed {
+		t.Errorf("close: %v", err)
+	}
+	m.slot.Enter()
+	defer m.slot.Exit()
+	for i := range rd.slots {
+		if m.cache.Load(&rd.slots[i]) != nil {
+			t.Fatalf("page %d is still resident", i)
+		}
+	}
+	if m.budget.UsedBy(arena.ClassMeta) != 0 || m.budget.UsedBy(arena.ClassIndex) != 0 {
+		t.Error("memory is still counted")
+	}
 }
 
 func TestVerifyAndBuildIndexStopWithTheirContext(t *testing.T) {

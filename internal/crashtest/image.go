@@ -1,0 +1,112 @@
+package crashtest
+
+import (
+	"path"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// place is where a commit's frame stands.
+type place struct {
+	file     string
+	off, end int64
+	seq      uint64 // last sequence
+}
+
+// logFile is a log segment's bytes.
+type logFile struct {
+	name string
+	buf  []byte
+	id   frame.Identity
+}
+
+// logFiles returns the log segments of a file system that have an intact header.
+func logFiles(fsys *memfs.FS) (files []logFile) {
+	names, _ := fsys.List(Dir)
+	for _, name := range names {
+		if t, _ := base.ParseFileName(name); t != base.FileLog {
+			continue
+		}
+		full := path.Join(Dir, name)
+		buf, err := fsys.ReadFile(full)
+		if err != nil {
+			continue
+		}
+		if h, err := base.DecodeFileHeader(buf, base.FileLog, name); err == nil {
+			files = append(files, logFile{full, buf, frame.NewIdentity(h.File)})
+		}
+	}
+	return files
+}
+
+// walk returns the walker behind the chain of intact frames, calling each for them.
+func (l *logFile) walk(each func(h frame.Header, off int64)) *frame.Walker {
+	w := &frame.Walker{ID: l.id, Buf: l.buf, Off: base.FileHeaderBytes}
+	if len(l.buf) < base.FileHeaderBytes {
+		return w
+	}
+	if h, _, ok := frame.Decode(l.buf[w.Off:], l.id, w.Off); ok {
+		w.Sum = h.Prev // the first one's is that of another file
+	}
+	for {
+		off := w.Off
+		h, _, ok := w.Next()
+		if !ok {
+			return w
+		}
+		if each != nil {
+			each(h, off)
+		}
+	}
+}
+
+// frames returns the places of all commits in the logs of an image.
+func frames(fsys *memfs.FS) (places []place) {
+	for _, l := range logFiles(fsys) {
+		l.walk(func(h frame.Header, off int64) {
+			if h.Kind == frame.KindCommit || h.Kind == frame.KindIngest {
+				places = append(places, place{l.name, off, off + int64(h.Length), h.Seq + uint64(h.Count) - 1})
+			}
+		})
+	}
+	return places
+}
+
+// hasHole reports whether an intact frame stands behind the end of the chain in
+// some log segment.
+func hasHole(fsys *memfs.FS) bool {
+	for _, l := range logFiles(fsys) {
+		w := l.walk(nil)
+		if w.Tail().Headers == 0 {
+			continue
+		}
+		for off := w.Off; off < int64(len(l.buf)); off += frame.Align {
+			if _, _, ok := frame.Decode(l.buf[off:], l.id, off); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mustReport reports whether a commit above seq has a byte on the disk, so that
+// Open has to say that it dropped something: O6.
+func mustReport(image *memfs.FS, written []place, seq uint64) bool {
+	for _, p := range written {
+		if p.seq <= seq {
+			continue
+		}
+		buf, err := image.ReadFile(p.file)
+		if err != nil {
+			continue
+		}
+		for _, b := range buf[min(p.off, int64(len(buf))):min(p.end, int64(len(buf)))] {
+			if b != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

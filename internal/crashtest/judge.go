@@ -1,0 +1,138 @@
+package crashtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// Moment is where in a history an image was taken.
+type Moment struct {
+	At       int  // length of the journal
+	Complete bool // nothing was lost: the end of a process, not of the power
+}
+
+// Found is what a store held when it was opened.
+type Found struct {
+	Prefix  int       // successful commits that are there
+	Extra   []*Commit // others that are there
+	Pairs   []Pair
+	Dropped int64
+}
+
+// lastSeq returns the sequence of the last commit that is there.
+func (f *Found) lastSeq(h *History) uint64 {
+	if f.Prefix == 0 {
+		return 0
+	}
+	return h.sorted[f.Prefix-1].Seq
+}
+
+// Judge compares what a store holds with the history: O2 to O5.
+func (h *History) Judge(s *Store, m Moment) (*Found, error) {
+	pairs, err := s.Contents()
+	if err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	f := &Found{Pairs: pairs, Dropped: s.Dropped()}
+	if err := h.identify(f, m); err != nil {
+		return nil, err
+	}
+	if want := h.required(m); f.Prefix < want {
+		return nil, fmt.Errorf("O2: %d commits are there, but %d were promised (first missing: %s)", f.Prefix, want, h.sorted[f.Prefix])
+	}
+	if err := diff(h.state(f.Prefix, f.Extra), pairs); err != nil {
+		return nil, fmt.Errorf("O4: of the state after %d commits and %d others: %w", f.Prefix, len(f.Extra), err)
+	}
+	return f, nil
+}
+
+func (c *Commit) String() string {
+	return fmt.Sprintf("commit %d (seq %d, durable %v, begun %d, told %d, synced %d, err %v)", c.Tag, c.Seq, c.Durable, c.Begun, c.Told, c.Synced, c.Err)
+}
+
+// identify finds out which commits are there: O3 and O5.
+func (h *History) identify(f *Found, m Moment) error {
+	there := map[*Commit]bool{}
+	for _, p := range f.Pairs {
+		if strings.HasPrefix(p.Key, "tag/") {
+			c := h.byTag[p.Key]
+			if c == nil || c.Begun > m.At {
+				return fmt.Errorf("O3: %q is there, which was not committed yet", p.Key)
+			}
+			there[c] = true
+		}
+	}
+	for f.Prefix < len(h.sorted) && there[h.sorted[f.Prefix]] {
+		f.Prefix++
+	}
+	for _, c := range h.sorted[f.Prefix:] {
+		if there[c] {
+			return fmt.Errorf("O3: %s is there, %s before it is not", c, h.sorted[f.Prefix])
+		}
+	}
+	for _, c := range h.failed {
+		if !there[c] {
+			continue
+		}
+		if !c.Unknown && c.Told <= m.At {
+			return fmt.Errorf("O5: failed %s is there", c)
+		}
+		f.Extra = append(f.Extra, c)
+	}
+	return nil
+}
+
+// required returns how many commits must be there.
+func (h *History) required(m Moment) int {
+	for i := len(h.sorted); i > 0; i-- {
+		if c := h.sorted[i-1]; c.Synced <= m.At || m.Complete && c.Told <= m.At {
+			return i
+		}
+	}
+	return 0
+}
+
+// diff says where two contents differ.
+func diff(want, got []Pair) error {
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			return fmt.Errorf("row %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+	if len(want) != len(got) {
+		return fmt.Errorf("%d rows, want %d", len(got), len(want))
+	}
+	return nil
+}
+
+func (p Pair) String() string { return fmt.Sprintf("%.40q=%.20q", p.Key, p.Value) }
+
+// checkFiles reports files that a cleanly closed store has no use for: O7.
+func checkFiles(fsys *memfs.FS) error {
+	s, err := manifest.Recover(fsys, Dir, false)
+	if err != nil {
+		return err
+	}
+	if !s.Clean || len(s.Segments) > 0 {
+		return fmt.Errorf("O7: after Close the manifest is not clean or names %d log segments", len(s.Segments))
+	}
+	names, err := fsys.List(Dir)
+	if err != nil {
+		return err
+	}
+	live := []string{base.FileName(base.FileCurrent, 0), base.FileName(base.FileLock, 0), base.FileName(base.FileManifest, s.Manifest)}
+	for _, t := range s.Version.Tables() {
+		live = append(live, base.FileName(base.FileTable, t.Num))
+	}
+	for _, name := range names {
+		if !slices.Contains(live, name) {
+			return fmt.Errorf("O7: %s is left over; live are %v", name, live)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+var someCurrent = current{Manifest: 7, File: testID(0x10), Store: testStore}
+
+func TestCurrentGoldenLine(t *testing.T) {
+	want := "cairn 1 MANIFEST-000007 101112131415161718191a1b1c1d1e1f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf "
+	want += fmt.Sprintf("%08x\n", crc32.Checksum([]byte(want), base.Castagnoli))
+	if got := string(someCurrent.appendText(nil)); got != want {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	c, err := parseCurrent([]byte(want), "CURRENT")
+	if err != nil || c != someCurrent {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	great := current{Manifest: 1<<64 - 1}
+	if n := len(great.appendText(nil)); n > maxCurrentBytes {
+		t.Errorf("a line can have %d bytes", n)
+	}
+}
+
+func TestCurrentRefusesEveryOtherLine(t *testing.T) {
+	good := string(someCurrent.appendText(nil))
+	try := func(line string) {
+		t.Helper()
+		if c, err := parseCurrent([]byte(line), "CURRENT"); !isTyped(err) {
+			t.Fatalf("%q: %+v, %v", line, c, err)
+		}
+	}
+	for i := range len(good) {
+		for bit := range 8 {
+			b := []byte(good)
+			b[i] ^= 1 << bit
+			try(string(b))
+		}
+		try(good[:i])
+		try(good[:i] + good[i+1:])
+	}
+	try(good + "\n")
+	try(good + good)
+	try(" " + good)
+	// Lines whose checksum matches.
+	sum := func(s string) string { return s + fmt.Sprintf("%08x\n", crc32.Checksum([]byte(s), base.Castagnoli)) }
+	id, store := "101112131415161718191a1b1c1d1e1f", "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+	for _, s := range []string{
+		"cairn 1 MANIFEST-000007 " + id + " " + store + "  ",
+		"cairn 1 MANIFEST-7 " + id + " " + store + " ",
+		"cairn 1 ../MANIFEST-000007 " + id + " " + store + " ",
+		"cairn 1 000007.sst " + id + " " + store + " ",
+		"cairn 1 MANIFEST-000007 " + strings.ToUpper(id) + " " + store + " ",
+		"cairn 1 MANIFEST-000007 " + id + "00 " + store + " ",
+		"cairn 1 MANIFEST-000007 " + id[2:] + " " + store + " ",
+		"cairn 1 MANIFEST-000007 " + id + " ",
+		"cairn 0 MANIFEST-000007 " + id + " " + store + " ",
+		"cairn 01 MANIFEST-000007 " + id + " " + store + " ",
+		"stone 1 MANIFEST-000007 " + id + " " + store + " ",
+		"",
+	} {
+		try(sum(s))
+	}
+	for _, s := range []string{"cairn 2 MANIFEST-000007 ", "cairn 17 anything else at all "} {
+		if _, err := parseCurrent([]byte(sum(s)), "CURRENT"); !errors.Is(err, base.ErrFormatTooNew) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+func TestCurrentAndManifestBelongTogether(t *testing.T) {
+	fsys, _ := closedStore(t)
+	other, _ := closedStore(t)
+	line, _ := other.ReadFile("db/CURRENT")
+	fsys.WriteFile("db/CURRENT", line)
+	if _, err := Recover(fsys, "db", false); !isTyped(err) {
+		t.Errorf("CURRENT of another store: %v", err)
+	}
+	fsys, _ = closedStore(t)
+	fsys.Rename("db/MANIFEST-000001", "db/MANIFEST-000002")
+	if _, err := Recover(fsys, "db", true); !isTyped(err) {
+		t.Errorf("manifest missing: %v", err)
+	}
+	fsys.WriteFile("db/CURRENT", make([]byte, maxCurrentBytes+1))
+	if _, err := Recover(fsys, "db", false); !isTyped(err) {
+		t.Errorf("long CURRENT: %v", err)
+	}
+	fsys.WriteFile("db/CURRENT", nil)
+	if _, err := Recover(fsys, "db", false); !isTyped(err) {
+		t.Errorf("empty CURRENT: %v", err)
+	}
+}
+
+func logSegment(kind frame.Kind) []byte {
+	b := base.AppendFileHeader(nil, base.FileHeader{Type: base.FileLog, Version: 1, File: testID(5), Store: testStore, Num: 2})
+	for _, k := range []frame.Kind{frame.KindLink, kind} {
+		off := len(b)
+		b = append(b, make([]byte, frame.PaddedBytes(3))...)
+		frame.Put(b[off:], frame.NewIdentity(testID(5)), int64(off), 3, frame.Header{Kind: k})
+	}
+	return append(b, make([]byte, 4096)...)
+}
+
+// Without CURRENT there is no store, unless something shows that there was one.
+func TestCurrentMissing(t *testing.T) {
+	for what, c := range map[string]struct {
+		name string
+		data []byte
+		lost bool
+	}{
+		"nothing":                  {"LOCK", nil, false},
+		"manifest of a creation":   {"MANIFEST-000001", []byte("x"), false},
+		"segment without commits":  {"000002.log", logSegment(frame.KindLink), false},
+		"segment without a header": {"000002.log", make([]byte, 9000), false},
+		"segment with a commit":    {"000002.log", logSegment(frame.KindCommit), true},
+		"segment with an ingest":   {"000002.log", logSegment(frame.KindIngest), true},
+		"table":                    {"000009.sst", nil, true},
+	} {
+		fsys := memfs.New()
+		fsys.MkdirAll("db")
+		fsys.WriteFile("db/"+c.name, c.data)
+		_, err := Recover(fsys, "db", false)
+		if c.lost && !isTyped(err) || !c.lost && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := Recover(memfs.New(), "nowhere", false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+	disk := memfs.New()
+	disk.MkdirAll("db")
+	disk.WriteFile("db/000002.log", logSegment(frame.KindLink))
+	for _, kind := range []faultfs.Kind{faultfs.List, faultfs.Read} {
+		fsys := faultfs.New(disk)
+		fsys.Add(faultfs.Rule{Kinds: kind, Do: faultfs.Fail(syscall.EIO)})
+		if _, err := Recover(fsys, "db", false); !errors.Is(err, syscall.EIO) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s fails: %v", kind, err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package cairn
+
+import (
+	"context"
+	"time"
+
+	"github.com/cairndb/cairn/internal/engine"
+)
+
+// Stats describes a store at one moment. Byte counts are exact unless said to be
+// estimates; totals count from Open. It is plain data: keeping it costs nothing.
+type Stats struct {
+	// Seq is the newest visible sequence. Sequences count writes, not commits.
+	Seq uint64
+
+	// DiskBytes is what tables and log use on disk. Space reserved for the log
+	// but not written yet is left out.
+	DiskBytes int64
+	// LogBytes is the part of DiskBytes that is log: writes not yet in tables.
+	LogBytes int64
+	// RawBytes is the length of all keys and values in tables before compression,
+	// superseded ones included.
+	RawBytes int64
+	// Entries is the number of rows in tables: deletes and superseded versions
+	// that compaction has not yet removed included, writes still in the log not.
+	Entries uint64
+	// Tables is the number of table files.
+	Tables int
+	// Levels describes the tables of each level; level 0 has the youngest.
+	Levels []LevelStats
+	// Runs is the number of places a point read may have to look into.
+	Runs int
+
+	// SpaceAmplification estimates what superseded and deleted data costs: table
+	// bytes over the bytes of the deepest level in use, which holds no key twice.
+	// 1 is the least; 0 means there are no tables.
+	SpaceAmplification float64
+	// WriteAmplification is bytes written to the disk (log, flushes and
+	// compactions) per byte committed since Open; 0 before the first commit.
+	WriteAmplification float64
+	// CommittedBytes is the size of all commits since Open as encoded for the log.
+	CommittedBytes int64
+	// FlushedBytes is what writing memtables to tables has written since Open.
+	FlushedBytes int64
+	// CompactedBytes is what merging tables has written since Open.
+	CompactedBytes int64
+	// Flushes and Compactions count finished ones since Open.
+	Flushes, Compactions int64
+	// CompactionDebt is how many bytes background work has still to write until
+	// the tables are in the shape it aims for. Zero means it has nothing to do.
+	CompactionDebt int64
+	// Stalls is how long commits have waited for background work since Open, the
+	// waits of all goroutines added up.
+	Stalls time.Duration
+
+	// MemoryLimit is Options.Memory, in bytes, or the default it stood for.
+	MemoryLimit int64
+	// MemoryUsed is how much of it is in use, by the store's own accounts:
+	// Memtables, Pages, PointIndexes and table metadata.
+	MemoryUsed int64
+	// Memtables is the memory of writes not yet in tables, spare segments included.
+	Memtables int64
+	// Pages is the memory of decoded table pages.
+	Pages int64
+	// PointIndexes is the memory of the tables' point indexes.
+	PointIndexes int64
+	// PinnedBytes is memory that cannot be given up because slices handed out by
+	// Get, or iterators, still use it.
+	PinnedBytes int64
+	// HeapCopies counts values that Get copied to the Go heap, because an eighth of
+	// the memory was pinned already.
+	HeapCopies int64
+	// PageMisses counts pages read from disk, PageEvictions pages given up for
+	// others, since Open.
+	PageMisses, PageEvictions uint64
+
+	// OpenTransactions counts transactions that have not ended, one-shot writes in
+	// progress included.
+	OpenTransactions int64
+	// BackgroundError is the last error of background work since Open, nil if there
+	// was none. Work that failed is tried again, unless it matches ErrPoisoned.
+	BackgroundError error
+	// Recovery is what Open found after an unclean end.
+	Recovery RecoveryStats
+}
+
+// LevelStats describes one level of tables.
+type LevelStats struct {
+	Tables int   // number of files
+	Bytes  int64 // on disk
+}
+
+// RecoveryStats says what Open did to repair the end of the log. It is zero after
+// a clean Close.
+type RecoveryStats struct {
+	// DroppedBytes is how much of the log behind the last whole commit was left
+	// out: commits in progress when the power went, none of them acknowledged as
+	// Durable. Zero bytes behind the end of the log do not count.
+	DroppedBytes int64
+	// DroppedFrom is where these bytes began: the number of the log segment in the
+	// upper 32 bits, the offset in its file in the lower.
+	DroppedFrom uint64
+	// Duration is how long recovery took.
+	Duration time.Duration
+}
+
+// Stats describes the store at this moment. It is cheap enough to be called every
+// second, but not on every operation. On a closed store it is zero.
+func (db *DB) Stats() Stats {
+	e := db.e.Stats()
+	s := Stats{
+		Seq: e.Seq, DiskBytes: e.DiskBytes, LogBytes: e.LogBytes, RawBytes: e.RawBytes,
+		Entries: e.Entries, Tables: e.Tables, Runs: e.Runs,
+		CommittedBytes: e.CommittedBytes, FlushedBytes: e.FlushedBytes, CompactedBytes: e.CompactedBytes,
+		Flushes: e.Flushes, Compactions: e.Compactions, CompactionDebt: e.CompactionDebt, Stalls: e.Stalls,
+		MemoryLimit: e.MemoryLimit, MemoryUsed: e.MemoryUsed, Memtables: e.Memtables, Pages: e.Pages,
+		PointIndexes: e.PointIndexes, PinnedBytes: e.PinnedBytes, HeapCopies: e.HeapCopies,
+		PageMisses: e.CacheMisses, PageEvictions: e.CacheEvictions,
+		OpenTransactions: e.OpenTransactions, BackgroundError: e.BackgroundError,
+		Recovery: RecoveryStats(e.Recovery),
+	}
+	for _, l := range e.Levels {
+		s.Levels = append(s.Levels, LevelStats(l))
+	}
+	s.amplify(&e)
+	return s
+}
+
+// amplify derives the amplifications from the totals.
+func (s *Stats) amplify(e *engine.Stats) {
+	deepest := int64(0)
+	for _, l := range e.Levels {
+		if l.Bytes > 0 {
+			deepest = l.Bytes
+		}
+	}
+	if deepest > 0 {
+		s.SpaceAmplification = float64(e.DiskBytes-e.LogBytes) / float64(deepest)
+	}
+	if e.CommittedBytes > 0 {
+		written := e.CommittedBytes + e.FlushedBytes + e.CompactedBytes
+		s.WriteAmplification = float64(written) / float64(e.CommittedBytes)
+	}
+}
+
+// Report is what Verify found.
+type Report struct {
+	Tables   int     // table files read in full
+	Bytes    int64   // bytes read
+	Entries  uint64  // rows seen, deletes and superseded versions included
+	Problems []error // everything found wrong, each matching ErrCorrupt or an I/O error; nil if all is well
+}
+
+// Verify reads every table in full and checks every checksum, the order of keys,
+// and that files agree with what the manifest says of them. Reads and writes go on
+// meanwhile; what is checked are the tables as of the call. All that is wrong is in
+// the report and, joined, in the error. ctx ends it early with ctx.Err(); the
+// report then covers what was read.
+func (db *DB) Verify(ctx context.Context) (Report, error) {
+	r, err := db.e.Verify(ctx, nil)
+	return Report(r), err
+}
