@@ -47,6 +47,11 @@ func tryLock(name string, shared bool) (io.Closer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
+	return lockOpen(f, name, shared)
+}
+
+// lockOpen takes the lock of an open lock file, which it closes if it cannot.
+func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 	if err := lockHandle(f, shared); err != nil {
 		if errors.Is(err, errHeld) {
 			err = lockedError(name, f)
@@ -57,7 +62,7 @@ func tryLock(name string, shared bool) (io.Closer, error) {
 		return nil, err
 	}
 	l := &osLock{f: f, shared: shared}
-	err = l.check(name)
+	err := l.check(name)
 	if err == nil && !shared {
 		err = l.sign()
 	}

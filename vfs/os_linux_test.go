@@ -4,6 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -41,38 +44,33 @@ func TestPreallocateUnsupported(t *testing.T) {
 // and before we locked it; a second store may hold the new one.
 func TestReplacedLockFileIsNoticed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "LOCK")
-	f, err := openLock(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &osLock{f: f}
-	defer l.Close()
-	if err := l.check(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.check(name); !errors.Is(err, errReplaced) {
-		t.Fatalf("removed: %v", err)
-	}
-	if err := os.WriteFile(name, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.check(name); !errors.Is(err, errReplaced) {
-		t.Fatalf("replaced: %v", err)
+	for _, replace := range []bool{false, true} {
+		f, err := openLock(name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if replace {
+			if err := os.WriteFile(name, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := lockOpen(f, name, false); !errors.Is(err, errReplaced) {
+			t.Fatalf("replaced %v: %v", replace, err)
+		}
 	}
 }
 
-// TestLockWithRemovers: openers that remove the lock file before they
-// let go never make two holders.
+// TestLockWithRemovers: openers that remove the lock file before they let go never
+// make two holders.
 func TestLockWithRemovers(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "LOCK")
-	holders := make(chan struct{}, 1)
-	done := make(chan struct{})
+	var holders atomic.Int32
+	var wg sync.WaitGroup
 	for range 4 {
-		go func() {
-			defer func() { done <- struct{}{} }()
+		wg.Go(func() {
 			for range 200 {
 				l, err := OS().Lock(name, false)
 				if errors.Is(err, ErrLocked) {
@@ -82,20 +80,17 @@ func TestLockWithRemovers(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				select {
-				case holders <- struct{}{}:
-				default:
+				if holders.Add(1) != 1 {
 					t.Error("two holders")
 				}
-				_ = os.Remove(name)
-				<-holders
+				runtime.Gosched()
+				holders.Add(-1)
+				_ = os.Remove(name) // from here on another may hold the next file
 				_ = l.Close()
 			}
-		}()
+		})
 	}
-	for range 4 {
-		<-done
-	}
+	wg.Wait()
 }
 
 // TestCloseUnlocksCopies: a child forked while the lock was held has a copy of the

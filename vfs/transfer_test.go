@@ -107,3 +107,27 @@ func TestHolderFromHostileFile(t *testing.T) {
 		}
 	}
 }
+
+func TestHolderGolden(t *testing.T) {
+	got := encodeHolder(4711, "h", time.Unix(1700000000, 0).UTC())
+	if string(got) != "4711 h 2023-11-14T22:13:20Z\n" {
+		t.Fatalf("%q", got)
+	}
+}
+
+// FuzzHolder: whatever a lock file holds, what is shown of it was written by
+// encodeHolder or could have been.
+func FuzzHolder(f *testing.F) {
+	f.Add([]byte("4711 h 2023-11-14T22:13:20Z\n"))
+	f.Add([]byte("1 \x00 x\n"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		pid, host, since := decodeHolder(line)
+		if pid == 0 {
+			return
+		}
+		again, sameHost, sameTime := decodeHolder(encodeHolder(pid, host, since))
+		if again != pid || sameHost != host || !sameTime.Equal(since.Truncate(time.Second)) {
+			t.Fatalf("%q: %d %q %v became %d %q %v", line, pid, host, since, again, sameHost, sameTime)
+		}
+	})
+}

@@ -6,11 +6,20 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/invariants"
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
+// seeds is how many random cases are tried: fewer under the slow race detector.
+func seeds(n uint64) uint64 {
+	if invariants.Enabled {
+		return n / 4
+	}
+	return n
+}
+
 func TestSimRandomUpdates(t *testing.T) {
-	for _, n := range []uint64{50, 2000, 20000} {
+	for _, n := range []uint64{50, 2000, seeds(20000)} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := newSim(t, n)
 			for range 3 * n {
@@ -177,7 +186,7 @@ func TestSimTinyAppendsAreJoined(t *testing.T) {
 // Whatever the shape a version has, working off its debt ends, changes nothing a
 // reader sees, and leaves little garbage.
 func TestSimRandomShapes(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(60) {
 		s := newSim(t, seed)
 		s.in.Codecs = seed%3 == 0
 		s.shape()
@@ -263,7 +272,7 @@ func TestSimSnapshotHoldsTombstones(t *testing.T) {
 // any order.
 func TestSimJobsSideBySide(t *testing.T) {
 	most := 0
-	for seed := range uint64(30) {
+	for seed := range seeds(30) {
 		s := newSim(t, 1000+seed)
 		s.in.Codecs = seed%2 == 0
 		s.shape()

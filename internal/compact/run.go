@@ -113,6 +113,11 @@ func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error 
 		m.left.Bytes += int64(len(key) + len(value))
 		m.left.Until = max(m.left.Until, hides)
 	}
+	if m.Bottom && kind == base.KindPut && hides <= seq && m.Snapshots.Of(seq) == 0 {
+		// Every reader sees it, and nothing of its key is older or lies above an older
+		// range tombstone (E1): which sequence it had no longer matters.
+		seq = 0
+	}
 	return m.out.Add(key, seq, kind, value)
 }
 

@@ -40,19 +40,20 @@ func tagKey(tag int) string { return fmt.Sprintf("tag/%05d", tag) }
 
 // History is what a workload has committed.
 type History struct {
-	mu      sync.Mutex
-	commits []*Commit
-	sorted  []*Commit // successful ones by sequence; built by order
-	failed  []*Commit // the others, by tag
-	byTag   map[string]*Commit
-	states  map[string][]Pair // by which commits were applied
+	mu       sync.Mutex
+	commits  []*Commit
+	firstTag int       // of commits made now: those of an earlier life have smaller ones
+	sorted   []*Commit // successful ones by sequence; built by order
+	failed   []*Commit // the others, by tag
+	byTag    map[string]*Commit
+	states   map[string][]Pair // by which commits were applied
 }
 
 // Begin notes that a commit is about to be made and gives it a tag.
 func (h *History) Begin(durable bool, at int, ops ...Op) *Commit {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := &Commit{Tag: len(h.commits), Durable: durable, Begun: at, Told: never, Synced: never}
+	c := &Commit{Tag: h.firstTag + len(h.commits), Durable: durable, Begun: at, Told: never, Synced: never}
 	c.Ops = append([]Op{{base.KindPut, tagKey(c.Tag), fmt.Sprint(c.Tag)}}, ops...)
 	h.commits = append(h.commits, c)
 	return c
@@ -108,6 +109,22 @@ func (h *History) order() {
 		}
 	}
 	slices.SortFunc(h.sorted, func(a, b *Commit) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// Recovered returns the history of a store that was found to hold f: nothing of it
+// may ever get lost again, and nothing else may ever turn up.
+func (h *History) Recovered(f *Found) *History {
+	next := new(History)
+	for _, c := range append(slices.Clip(h.sorted[:f.Prefix]), f.Extra...) {
+		twin := *c
+		twin.Begun, twin.Told, twin.Synced, twin.Err, twin.Unknown = -1, 0, 0, nil, false
+		if twin.Seq == 0 {
+			twin.Seq = f.lastSeq(h) + 1
+		}
+		next.commits = append(next.commits, &twin)
+	}
+	next.firstTag = len(h.commits) + h.firstTag
+	return next
 }
 
 // state returns what the first p successful commits, and then extra, leave.

@@ -61,7 +61,7 @@ func (h *History) identify(f *Found, m Moment) error {
 	for _, p := range f.Pairs {
 		if strings.HasPrefix(p.Key, "tag/") {
 			c := h.byTag[p.Key]
-			if c == nil || c.Begun > m.At {
+			if c == nil || c.Begun >= m.At {
 				return fmt.Errorf("O3: %q is there, which was not committed yet", p.Key)
 			}
 			there[c] = true

@@ -23,7 +23,11 @@ const (
 )
 
 func (e *Engine) startBackground() {
-	for _, loop := range []func(){e.flusher, e.compactor, e.keeper, e.syncer} {
+	loops := []func(){e.indexer}
+	if !e.cfg.ReadOnly {
+		loops = append(loops, e.flusher, e.compactor, e.keeper, e.syncer)
+	}
+	for _, loop := range loops {
 		e.background.Add(1)
 		go func() {
 			defer e.background.Done()
@@ -201,7 +205,7 @@ func (e *Engine) runJob(job *compact.Job) error {
 		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.meta})
 	}
 	if err := e.install(edit, tables, nil); err != nil {
-		e.discard(tables)
+		e.withdraw(tables, err)
 		return err
 	}
 	e.counters.compactedBytes.Add(bytesOf(tables))
@@ -231,7 +235,7 @@ func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
 		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Check: e.stopped.Err,
 	}
-	tables, err := e.writeTables(merge, job.OutLevel)
+	tables, err := e.writeTables(merge, job.OutLevel, mergedRows(job))
 	if err == nil {
 		e.noteLeftovers(tables, merge.Leftovers(), oldest, job.Bottommost)
 	}

@@ -63,6 +63,7 @@ type Engine struct {
 	stopped    context.Context
 	wake       chan struct{} // the keeper's
 	wakeMerge  chan struct{} // the compactor's
+	wakeIndex  chan struct{} // the indexer's
 
 	counters counters
 	recovery RecoveryStats

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
@@ -58,7 +60,9 @@ func (e *Engine) flushLayer(l *layer) error {
 		edit.LastSeq = l.seq
 	} else {
 		var err error
-		edit.LastSeq = l.mem.LastSeq()
+		if l.mem.Len() > 0 { // else its base may come from commits that failed
+			edit.LastSeq = l.mem.LastSeq()
+		}
 		bottom := e.state.Load().version.NumTables() == 0 && e.oldest(l)
 		if tables, err = e.writeMemory(l.mem, bottom); err != nil {
 			return fmt.Errorf("flush: %w", err)
@@ -69,7 +73,7 @@ func (e *Engine) flushLayer(l *layer) error {
 	}
 	if err := e.install(edit, tables, l); err != nil {
 		if l.mem != nil {
-			e.discard(tables)
+			e.withdraw(tables, err)
 		}
 		return fmt.Errorf("flush: %w", err)
 	}
@@ -109,7 +113,7 @@ func (e *Engine) writeMemory(m *memory, bottom bool) ([]*handle, error) {
 		Bottom:      bottom,
 		TargetBytes: 1 << 40,
 		Check:       e.stopped.Err,
-	}, 0)
+	}, 0, uint64(m.Len()))
 }
 
 // oldest reports whether l is the oldest layer.
@@ -143,19 +147,29 @@ func (e *Engine) codec(level int) block.Codec {
 
 const lastLevel = 6
 
-// writeTables runs a merge into new tables of a level and opens them. On an
-// error no file is left.
-func (e *Engine) writeTables(m *compact.Merge, level int) ([]*handle, error) {
-	return e.writeTablesAs(m, level, 0)
+// writeTables runs a merge into new tables of a level and opens them. rows is how
+// many one of them will have, about. On an error no file is left.
+func (e *Engine) writeTables(m *compact.Merge, level int, rows uint64) ([]*handle, error) {
+	return e.writeTablesAs(m, level, rows, 0)
 }
 
 // writeTablesAs is writeTables for tables whose rows all have the sequence
-// global, unless that is zero.
-func (e *Engine) writeTablesAs(m *compact.Merge, level int, global uint64) ([]*handle, error) {
+// global, unless that is zero. rows 0 means that the tables get no point index.
+func (e *Engine) writeTablesAs(m *compact.Merge, level int, rows, global uint64) ([]*handle, error) {
 	var made []uint64
+	points := map[uint64]*pointindex.Builder{}
+	defer func() {
+		for _, b := range points {
+			b.Discard()
+		}
+	}()
 	m.Create = func() (compact.Output, error) {
-		w, num, err := e.createTable(level)
+		b := e.indexBuilder(rows)
+		w, num, err := e.createTable(level, b)
 		made = append(made, num)
+		if b != nil {
+			points[num] = b
+		}
 		if err == nil && global != 0 {
 			return unsequenced{w}, nil
 		}
@@ -166,12 +180,13 @@ func (e *Engine) writeTablesAs(m *compact.Merge, level int, global uint64) ([]*h
 		setGlobalSeq(&metas[i], global)
 	}
 	if err == nil && len(metas) > 0 {
-		err = e.cfg.FS.SyncDir(e.cfg.Dir)
+		err = e.syncDir()
 	}
 	var tables []*handle
 	for i := 0; i < len(metas) && err == nil; i++ {
 		var h *handle
 		if h, err = e.openTable(&metas[i]); err == nil {
+			h.attach(points[metas[i].Num])
 			tables = append(tables, h)
 		}
 	}
@@ -187,7 +202,7 @@ func (e *Engine) writeTablesAs(m *compact.Merge, level int, global uint64) ([]*h
 	return nil, err
 }
 
-func (e *Engine) createTable(level int) (*table.Writer, uint64, error) {
+func (e *Engine) createTable(level int, points *pointindex.Builder) (*table.Writer, uint64, error) {
 	e.manifestMu.Lock()
 	num := e.newFileNum()
 	e.manifestMu.Unlock()
@@ -196,7 +211,7 @@ func (e *Engine) createTable(level int) (*table.Writer, uint64, error) {
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
 	w := table.NewWriter(f, table.WriterOptions{
-		Name: base.FileName(base.FileTable, num), Num: num, Store: e.store, Codec: e.codec(level)})
+		Name: base.FileName(base.FileTable, num), Num: num, Store: e.store, Codec: e.codec(level), PointIndex: points})
 	return w, num, nil
 }
 
@@ -213,6 +228,18 @@ func (e *Engine) openTable(meta *base.TableMeta) (*handle, error) {
 		return nil, err
 	}
 	return &handle{meta: meta, Reader: r, close: e.closeTable}, nil
+}
+
+// withdraw gives up tables whose edit failed with err. If the store is poisoned
+// nobody knows whether the manifest names them, so the files have to stay.
+func (e *Engine) withdraw(tables []*handle, err error) {
+	if !errors.Is(err, base.ErrPoisoned) {
+		e.discard(tables)
+		return
+	}
+	for _, h := range tables {
+		h.Reader.Close()
+	}
 }
 
 // discard closes and removes tables that no edit names.

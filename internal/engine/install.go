@@ -70,7 +70,18 @@ func (e *Engine) install(edit *manifest.Edit, tables []*handle, flushed *layer) 
 		return err
 	}
 	e.show(edit, ordinal, tables, flushed)
-	return e.rollManifest()
+	e.rollManifest()
+	return nil
+}
+
+// syncDir makes the entries of the store's directory durable. A failure is final,
+// like that of a file's sync.
+func (e *Engine) syncDir() error {
+	err := e.cfg.FS.SyncDir(e.cfg.Dir)
+	if err == nil {
+		return nil
+	}
+	return e.noteManifestError(fmt.Errorf("%w: sync of directory %s: %w", base.ErrPoisoned, e.cfg.Dir, err))
 }
 
 // show publishes the state after an edit.
@@ -88,6 +99,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*handle, flu
 	e.publish(e.newState(layers, e.manifest.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.cond.Broadcast()
+	signal(e.wakeIndex)
 }
 
 // logStartWithout returns the first log segment that is needed once l is in the
@@ -106,25 +118,23 @@ func (e *Engine) logStartWithout(l *layer) uint64 {
 }
 
 // rollManifest begins a new manifest when the old one has grown. A full disk
-// leaves the old one in use. manifestMu is held.
-func (e *Engine) rollManifest() error {
+// leaves the old one in use; worse poisons the store, but does not undo the edit
+// just made. manifestMu is held.
+func (e *Engine) rollManifest() {
 	if !e.manifest.Bloated() {
-		return nil
+		return
 	}
 	old := e.manifest
 	next, err := old.Rotate(e.newFileNum())
-	if err != nil {
-		if errors.Is(err, base.ErrPoisoned) {
-			return e.noteManifestError(err)
-		}
-		return nil
+	if next == nil { // else only closing the old one failed, all of which is synced
+		e.noteManifestError(err)
+		return
 	}
 	e.manifest = next
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, old.State().Manifest)})
-	return nil
 }
 
 // obsoleteFile is a file that an edit has made useless. It may be removed once a
@@ -203,6 +213,7 @@ func (e *Engine) closeTable(h *handle) {
 	h.Reader.Close()
 	h.closed.Store(true)
 	signal(e.wake)
+	signal(e.wakeIndex) // its point index has made room
 }
 
 // spaceError gives errors of a full disk their name.

@@ -37,7 +37,7 @@ func newEngine(cfg Config) *Engine {
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
 		openDone: make(chan struct{}, 1), handles: map[uint64]*handle{},
 		leftovers: map[uint64]compact.Leftover{},
-		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
@@ -64,9 +64,7 @@ func (e *Engine) open0() error {
 	if err := e.load(state); err != nil {
 		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
 	}
-	if !e.cfg.ReadOnly {
-		e.startBackground()
-	}
+	e.startBackground()
 	return nil
 }
 
@@ -183,6 +181,7 @@ func (e *Engine) removeGarbage() error {
 // release0 gives back what a failed or finished engine holds.
 func (e *Engine) release0() error {
 	e.stop()
+	e.background.Wait()
 	var errs []error
 	if rs := e.state.Swap(nil); rs != nil {
 		e.epochs.Retire(rs.unref)

@@ -34,6 +34,8 @@ type handle struct {
 	refs   atomic.Int32
 	closed atomic.Bool // nobody reads it any more
 	close  func(*handle)
+
+	searchOnly atomic.Bool // no point index can be made of it
 }
 
 func (h *handle) ref() { h.refs.Add(1) }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -196,7 +197,8 @@ func (r *recovering) ingest(s *wal.Loaded, h frame.Header, at int64, payload []b
 		}
 		return nil
 	}
-	edit, err := manifest.DecodeEdit(payload)
+	// The edit keeps slices of what it is decoded from; the segment's arena goes.
+	edit, err := manifest.DecodeEdit(bytes.Clone(payload))
 	if err != nil {
 		return base.Corruptf(s.Name, at, "ingest: %v", err)
 	}

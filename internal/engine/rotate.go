@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -154,6 +154,7 @@ func (e *Engine) newMemory(size, records int) (*memory, error) {
 		e.arenas.Put(buf)
 		return nil, err
 	}
+	e.pages.Room(0) // pages make way for memtables
 	seg, err := e.newSegment(buf)
 	if err != nil {
 		e.arenas.Put(buf)
@@ -179,13 +180,16 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.cfg.FS.SyncDir(e.cfg.Dir); err != nil {
+	if err := e.syncDir(); err != nil {
 		seg.Close()
-		return nil, fmt.Errorf("sync directory of the new log segment: %w", err)
+		e.cfg.FS.Remove(e.path(base.FileLog, num))
+		return nil, err
 	}
 	if err := e.recordSegment(manifest.Segment{Num: num, File: seg.File}); err != nil {
 		seg.Close()
-		e.cfg.FS.Remove(e.path(base.FileLog, num))
+		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
+			e.cfg.FS.Remove(e.path(base.FileLog, num))
+		}
 		return nil, err
 	}
 	e.commit.mu.Lock()

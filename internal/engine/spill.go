@@ -87,7 +87,7 @@ func (tx *Tx) spill() error {
 func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64) (*spill, error) {
 	e := tx.e
 	m := &compact.Merge{Rows: rows, Tombstones: ts, TargetBytes: targetTable}
-	tables, err := e.writeTablesAs(m, 0, seq)
+	tables, err := e.writeTablesAs(m, 0, 0, seq)
 	if err != nil {
 		return nil, err
 	}

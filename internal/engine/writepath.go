@@ -248,7 +248,11 @@ func (e *Engine) noteSynced() {
 	c := &e.commit
 	for len(c.unsynced) > 0 {
 		s := c.unsynced[0]
-		c.durable = max(c.durable, s.Synced())
+		// A mark into a segment says that its link is durable: the header alone is
+		// no place behind the segment before, and recovery could not find it.
+		if s.Synced().Offset() > base.FileHeaderBytes {
+			c.durable = max(c.durable, s.Synced())
+		}
 		tail, _ := s.Tail()
 		if len(c.unsynced) == 1 || s.Synced() < tail {
 			return

@@ -33,12 +33,13 @@ type request struct {
 
 // answer is a child's reply.
 type answer struct {
-	Err     string
-	Usage   usage
-	Stats   stats
-	Seconds float64
-	Slowest float64 // seconds of the slowest commit
-	N       int64
+	Err      string
+	Usage    usage
+	Stats    stats
+	Seconds  float64
+	Slowest  float64 // seconds of the slowest commit
+	N        int64
+	MostRuns int // tables in level 0, at most
 }
 
 // stats is the part of the store's statistics that the tests judge.

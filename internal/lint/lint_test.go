@@ -33,7 +33,7 @@ var within = map[string][]string{
 
 var testOnly = []string{
 	"internal/lint", "internal/crashtest", "internal/lifetest", "internal/mutants", "internal/metamorphic",
-	"internal/iterator/itertest", "vfs/vfstest", "internal/engine/enginetest",
+	"internal/histories", "internal/iterator/itertest", "vfs/vfstest", "internal/engine/enginetest",
 }
 
 func layerOf(pkg string) int {

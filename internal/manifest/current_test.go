@@ -37,7 +37,7 @@ func TestCurrentRefusesEveryOtherLine(t *testing.T) {
 	good := string(someCurrent.appendText(nil))
 	try := func(line string) {
 		t.Helper()
-		if c, err := parseCurrent([]byte(line), "CURRENT"); !isTyped(err) {
+		if c, err := parseCurrent([]byte(line), "CURRENT"); !errors.Is(err, base.ErrCorrupt) {
 			t.Fatalf("%q: %+v, %v", line, c, err)
 		}
 	}
@@ -86,6 +86,15 @@ func TestCurrentAndManifestBelongTogether(t *testing.T) {
 	fsys.WriteFile("db/CURRENT", line)
 	if _, err := Recover(fsys, "db", false); !isTyped(err) {
 		t.Errorf("CURRENT of another store: %v", err)
+	}
+	buf := build(testID(1), []raw{{frame.Header{Kind: frame.KindEdit, Seq: 1}, nil}})
+	for _, c := range []current{{2, testID(1), testStore}, {1, testID(2), testStore}, {1, testID(1), testID(3)}} {
+		if _, err := decode(buf, "name", c); !isTyped(err) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := decode(buf, "name", current{1, testID(1), testStore}); err != nil {
+		t.Error(err)
 	}
 	fsys, _ = closedStore(t)
 	fsys.Rename("db/MANIFEST-000001", "db/MANIFEST-000002")

@@ -278,8 +278,8 @@ func TestAnEditLongerThanAFrame(t *testing.T) {
 	fsys.StopJournal()
 	l := newLog(t, fsys, segments(2))
 	e := new(Edit)
-	for i := range 300 {
-		key := strings.Repeat("k", 60000)
+	for i := range 17 {
+		key := strings.Repeat("k", 1<<20)
 		e.Added = append(e.Added, Added{Level: 1, Table: tab(uint64(i+10), fmt.Sprintf("%06d a%s", i, key), fmt.Sprintf("%06d b", i))})
 	}
 	mustAppend(t, l, e)
@@ -359,6 +359,48 @@ func TestNoSpace(t *testing.T) {
 		wantSame(t, s, l.State())
 		if !s.Clean {
 			t.Errorf("unsupported %t: not clean, tail %+v", unsupported, s.Tail)
+		}
+	}
+}
+
+// A seal that does not fit fails before the final edit is written, so that it can
+// be tried again as it is.
+func TestSealReservesRoomForBoth(t *testing.T) {
+	failed := 0
+	for n := range 80 {
+		disk := memfs.New()
+		l := newLog(t, disk, segments(2))
+		mustAppend(t, l, &Edit{Added: []Added{{Level: 1, Table: tab(9, "a", strings.Repeat("b", 3700))}}})
+		disk.SetCapacity(disk.Used())
+		final := &Edit{LogStart: 3, Added: []Added{{Level: 2, Table: tab(10, "a", strings.Repeat("c", n+1))}}}
+		err := l.Seal(final)
+		if err != nil {
+			failed++
+			disk.SetCapacity(0)
+			if n := l.State().Version.NumTables(); !errors.Is(err, base.ErrNoSpace) || n != 1 {
+				t.Fatalf("%d tables, %v", n, err)
+			}
+			err = l.Seal(final)
+		}
+		if err != nil || !mustRecover(t, disk).Clean {
+			t.Fatal(err)
+		}
+	}
+	if failed == 0 || failed == 80 {
+		t.Errorf("%d of 80 failed", failed)
+	}
+}
+
+func TestFailedRotatePoisonsTheLog(t *testing.T) {
+	for n := int64(1); n <= 2; n++ {
+		fsys := faultfs.New(memfs.New())
+		l := newLog(t, fsys, segments(2))
+		fsys.Add(faultfs.Rule{Kinds: faultfs.SyncDir, At: n, Do: faultfs.Fail(syscall.EIO)})
+		if _, err := l.Rotate(50); !errors.Is(err, base.ErrPoisoned) {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(stamped(1)); !errors.Is(err, base.ErrPoisoned) {
+			t.Errorf("sync of directory %d: append goes on in the old manifest: %v", n, err)
 		}
 	}
 }

@@ -97,6 +97,34 @@ func TestEveryFlipAfterACleanClose(t *testing.T) {
 	wantSame(t, mustRecover(t, fsys), want)
 }
 
+func TestEveryFlipAndCutOfAStoreSealedAtBirth(t *testing.T) {
+	fsys := memfs.New()
+	fsys.MkdirAll("db")
+	if err := CreateSealed(fsys, "db", testStore, 1, stamped(1)); err != nil {
+		t.Fatal(err)
+	}
+	const name = "db/MANIFEST-000001"
+	want, good := mustRecover(t, fsys), []byte(nil)
+	good, _ = fsys.ReadFile(name)
+	seal := len(good) - frame.HeaderBytes
+	for at := range good {
+		flipped := bytes.Clone(good)
+		flipped[at] ^= 1
+		for what, bad := range map[string][]byte{"flip": flipped, "cut": good[:at]} {
+			fsys.WriteFile(name, bad)
+			s, err := Recover(fsys, "db", false)
+			switch {
+			case at < seal && !isTyped(err):
+				t.Fatalf("%s at %d: %v", what, at, err)
+			case at >= seal && err != nil:
+				t.Fatalf("%s at %d, in the seal: %v", what, at, err)
+			case at >= seal:
+				wantSame(t, s, want)
+			}
+		}
+	}
+}
+
 // A flip in an edit that a later frame's mark covers is corruption, before the
 // close too; one in the last edit drops it and says so.
 func TestFlipsInALiveManifest(t *testing.T) {

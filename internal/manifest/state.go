@@ -129,13 +129,16 @@ func (f *fold) apply(e *Edit) error {
 	return f.state.advance(e)
 }
 
-// finish returns the state after the edits folded so far.
+// finish returns the state after the edits folded so far. Its tables do not share
+// memory with the bytes the edits were decoded from.
 func (f *fold) finish() (*State, error) {
-	all := &Edit{Added: make([]Added, 0, len(f.tables))}
 	for _, a := range f.tables {
-		all.Added = append(all.Added, a)
+		t := a.Table
+		keys := append(append(make([]byte, 0, len(t.Smallest)+len(t.Largest)), t.Smallest...), t.Largest...)
+		n := len(t.Smallest)
+		t.Smallest, t.Largest = keys[:n:n], keys[n:]
 	}
 	var err error
-	f.state.Version, err = new(Version).Apply(all)
+	f.state.Version, err = newVersion(f.tables)
 	return &f.state, err
 }

@@ -277,6 +277,11 @@ func (v *Version) rebuildRuns(e *Edit, removed map[uint64]int) error {
 			runs[a.Run] = append(runs[a.Run], a.Table)
 		}
 	}
+	return v.setRuns(runs)
+}
+
+// setRuns replaces level 0 of a version under construction.
+func (v *Version) setRuns(runs map[uint64][]*base.TableMeta) error {
 	v.L0 = nil
 	for id, tables := range runs {
 		if len(tables) == 0 {
@@ -289,6 +294,24 @@ func (v *Version) rebuildRuns(e *Edit, removed map[uint64]int) error {
 	}
 	sortRuns(v.L0)
 	return nil
+}
+
+// newVersion makes a version of tables that were checked one by one.
+func newVersion(all map[uint64]Added) (*Version, error) {
+	v, runs := new(Version), make(map[uint64][]*base.TableMeta)
+	for _, a := range all {
+		if a.Level == 0 {
+			runs[a.Run] = append(runs[a.Run], a.Table)
+		} else {
+			v.Levels[a.Level] = append(v.Levels[a.Level], a.Table)
+		}
+	}
+	for _, tables := range v.Levels {
+		if err := sortTables(tables); err != nil {
+			return nil, err
+		}
+	}
+	return v, v.setRuns(runs)
 }
 
 func sortRuns(runs []Run) {

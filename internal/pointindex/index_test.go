@@ -125,8 +125,8 @@ func TestCrowdedIsRefused(t *testing.T) {
 }
 
 func TestLoc(t *testing.T) {
-	l := MakeLoc(1<<32-1, 1<<16-1)
-	if l.Block() != 1<<32-1 || l.Row() != 1<<16-1 || l>>locBits != 0 {
+	l := MakeLoc(1<<31-1, 1<<16-1)
+	if l.Block() != 1<<31-1 || l.Row() != 1<<16-1 || l>>locBits != 0 {
 		t.Fatal(l)
 	}
 	b := NewBuilder(arena.NewBudget(0))

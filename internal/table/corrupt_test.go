@@ -11,6 +11,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/invariants"
 )
 
 // smallContent fills a table of all kinds of pages in little space.
@@ -87,6 +88,9 @@ func TestEveryByteFlipIsDetected(t *testing.T) {
 		whole := f.b
 		for i := range whole {
 			for _, x := range []byte{1 << (i % 8), 0xFF} {
+				if invariants.Enabled && (x == 0xFF || codec == block.None) {
+					continue // the race detector makes it slow and adds nothing
+				}
 				b := bytes.Clone(whole)
 				b[i] ^= x
 				what := fmt.Sprintf("%v: byte %d ^ %02x", codec, i, x)

@@ -13,6 +13,7 @@ const (
 	footerMagic = "cairnEND"
 	// minBlockBytes is less than any block takes on disk.
 	minBlockBytes = block.OverheadBytes + 8
+	maxBlocks     = math.MaxInt32
 	minFileBytes  = base.FileHeaderBytes + footerBytes
 )
 
@@ -65,7 +66,7 @@ func decodeFooter(b []byte, id block.Identity, off int64) (footer, error) {
 	if left != 0 || le.Uint64(b[56:]) != uint64(block.PageProperties) || le.Uint32(b[64:]) != 0 {
 		return footer{}, base.Corruptf(name, off, "footer is invalid")
 	}
-	if f.blocks > uint64(f.blocksBytes)/minBlockBytes || f.blocks > math.MaxUint32 || f.tombs > uint64(f.tombBytes) {
+	if f.blocks > uint64(f.blocksBytes)/minBlockBytes || f.blocks > maxBlocks || f.tombs > uint64(f.tombBytes) {
 		return footer{}, base.Corruptf(name, off, "footer counts %d blocks, %d tombstones: more than there is room for", f.blocks, f.tombs)
 	}
 	return f, nil

@@ -219,7 +219,7 @@ func (w *Writer) seal(heap []byte) error {
 	w.rawBlocks += int64(w.keys.KeyBytes()) + int64(len(heap))
 	w.keys.Reset()
 	w.values = w.values[:0]
-	if w.index.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.index.blocks == math.MaxUint32 {
+	if w.index.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.index.blocks == maxBlocks {
 		return ErrFull
 	}
 	return nil

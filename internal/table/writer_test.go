@@ -179,7 +179,7 @@ func TestWriterBuffersAreBounded(t *testing.T) {
 // 50,000 pairs of a 9-byte prefix and a counter with a value of one byte: what
 // the smallest rival needs 345 KB for.
 func TestSmallPairsCostNextToNothing(t *testing.T) {
-	for name, format := range map[string]string{"decimal": "孙悟空%d", "padded": "孙悟空%06d"} {
+	for name, format := range map[string]string{"decimal": "\u5b59\u609f\u7a7a%d", "padded": "\u5b59\u609f\u7a7a%06d"} {
 		c := &content{}
 		for i := range 50000 {
 			c.rows = append(c.rows, row{fmt.Sprintf(format, i), uint64(i) + 1, base.KindPut, "d"})

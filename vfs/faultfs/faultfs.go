@@ -29,6 +29,8 @@ type Event struct {
 	Err            error  // what it returned; nil while it runs
 }
 
+// String renders the event on one line with the last elements of its paths, for
+// comparison with an expected trace.
 func (e Event) String() string {
 	s := fmt.Sprintf("%s %s", e.Kind, path.Base(e.Name))
 	if e.To != "" {

@@ -44,6 +44,7 @@ var kindNames = [...]string{
 	"remove", "rename", "link", "mkdir", "list", "stat", "syncdir", "lock",
 }
 
+// String returns the names of the kinds, joined by "|".
 func (k Kind) String() string {
 	var names []string
 	for i, name := range kindNames {
@@ -123,6 +124,7 @@ func (a Action) prefix(n int) int {
 	return min(a.bytes, n)
 }
 
+// String says what the action does, for messages.
 func (a Action) String() string {
 	switch a.kind {
 	case actNothing:

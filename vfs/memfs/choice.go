@@ -16,6 +16,7 @@ const (
 	FillGarbage             // pseudo-random bytes, the same for equal states
 )
 
+// String returns the name of the fill.
 func (f Fill) String() string { return [...]string{"old", "zeros", "garbage"}[f] }
 
 type choiceKind uint8
@@ -107,6 +108,7 @@ func (c Choice) EntriesKept() Choice { c.entries = entriesKept; return c }
 // data.
 func (c Choice) EntriesLost() Choice { c.entries = entriesLost; return c }
 
+// String names the choice completely.
 func (c Choice) String() string {
 	s := c.name()
 	if c.fill != FillOld {

@@ -231,7 +231,7 @@ func TestSizeDurableOnlyWithSync(t *testing.T) {
 func TestPreallocationShowsNoGarbage(t *testing.T) {
 	f := memfs.New()
 	h := durable(t, f, "a", "")
-	check(t, h.Preallocate(0, 2000))
+	check(t, h.Preallocate(0, 600))
 	for state := range states(t, f) {
 		if strings.Trim(state, ".") != "a=" {
 			t.Fatalf("%q", state)
@@ -242,9 +242,9 @@ func TestPreallocationShowsNoGarbage(t *testing.T) {
 // TestEverySyncedByteSurvives runs random workloads and checks, at every crash point
 // and in every state, the bytes that were synced and not overwritten since.
 func TestEverySyncedByteSurvives(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(6) {
 		f, w := memfs.New(), newWorkload(seed)
-		w.run(t, f, 40)
+		w.run(t, f, 30)
 		j := f.Journal()
 		for at := range j.Len() + 1 {
 			for c := range j.Choices(at, memfs.Plan{Random: 10, Seed: seed}) {

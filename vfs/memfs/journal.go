@@ -28,6 +28,7 @@ var opNames = [...]string{
 	"create", "mkdir", "link", "rename", "remove", "write", "preallocate", "sync", "sync failed", "syncdir", "tamper",
 }
 
+// String returns the name of the kind.
 func (k OpKind) String() string {
 	if int(k) < len(opNames) {
 		return opNames[k]
@@ -51,6 +52,7 @@ type Op struct {
 // bytes). A pending one is lost or kept as a whole.
 func (o Op) Entry() bool { return o.Kind.entry() }
 
+// String renders the operation on one line, for messages.
 func (o Op) String() string {
 	s := fmt.Sprintf("%d: %s %s", o.Ordinal, o.Kind, o.Name)
 	switch o.Kind {

@@ -206,6 +206,16 @@ func TestRenameFreesTarget(t *testing.T) {
 	}
 }
 
+// TestRenameOntoOtherNameOfItself does nothing, by POSIX: both names stay.
+func TestRenameOntoOtherNameOfItself(t *testing.T) {
+	f := memfs.New()
+	durable(t, f, "a", "1")
+	check(t, f.Link("a", "b"))
+	check(t, f.SyncDir("/"))
+	check(t, f.Rename("a", "b"))
+	only(t, f, "a=1 b=1")
+}
+
 func TestHash(t *testing.T) {
 	make := func(files ...string) uint64 {
 		f := memfs.New()

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/internal/base"
+)
+
+const (
+	// waitPause is how often --wait tries again.
+	waitPause = 50 * time.Millisecond
+	// interruptGrace is how long an interrupted reading verb may take to end.
+	interruptGrace = 2 * time.Second
+)
+
+// read opens the store read-only for fn. It has nothing to lose, so if it cannot
+// end by itself after a signal (because nobody reads its output, say) it is ended.
+func (a *app) read(ctx context.Context, dir string, fn func(db *cairn.DB) error) error {
+	return a.readWith(ctx, dir, &cairn.Options{}, fn)
+}
+
+func (a *app) readWith(ctx context.Context, dir string, opts *cairn.Options, fn func(db *cairn.DB) error) error {
+	defer context.AfterFunc(ctx, func() {
+		time.Sleep(interruptGrace)
+		os.Exit(exitInterrupted)
+	})()
+	if what, err := look(dir); err != nil || what == nothing {
+		return noStore(dir, err)
+	}
+	opts.ReadOnly = true
+	return a.with(ctx, dir, opts, fn)
+}
+
+// write opens the store for writing for fn. A store that is not there is made
+// only if create says so.
+func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn func(db *cairn.DB) error) error {
+	what, err := look(dir)
+	switch {
+	case err != nil:
+		return noStore(dir, err)
+	case what != store && create:
+		err = mayCreate(dir)
+	case what == remains: // to open it for writing might make a store of it
+		err = a.readWith(ctx, dir, &cairn.Options{}, func(*cairn.DB) error { return nil })
+	case what == nothing:
+		err = noStore(dir, nil)
+	}
+	if err != nil {
+		return err
+	}
+	opts := &cairn.Options{}
+	if relaxed {
+		opts.Durability = cairn.Relaxed
+	}
+	return a.with(ctx, dir, opts, fn)
+}
+
+// with opens the store, runs fn and closes the store.
+func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, fn func(db *cairn.DB) error) error {
+	m := a.meter("recovering")
+	opts.OnEvent = func(e cairn.Event) {
+		if e.Kind == cairn.EventRecovery {
+			m.set(e.Done, e.Total)
+		}
+	}
+	db, err := a.open(ctx, dir, opts)
+	m.clear()
+	if err != nil {
+		return noStore(dir, err)
+	}
+	err = fn(db)
+	return errors.Join(err, db.Close())
+}
+
+// open is cairn.Open with a wait for the lock that a signal can end.
+func (a *app) open(ctx context.Context, dir string, opts *cairn.Options) (*cairn.DB, error) {
+	deadline := time.Now().Add(a.wait)
+	for {
+		db, err := cairn.Open(dir, opts)
+		if !errors.Is(err, cairn.ErrLocked) || !time.Now().Before(deadline) {
+			return db, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(waitPause, time.Until(deadline))):
+		}
+	}
+}
+
+// found is what a directory holds.
+type found uint8
+
+const (
+	nothing found = iota // no directory, or nothing that belongs to a store
+	remains              // files of a store, but not the one that makes it a store
+	store
+)
+
+// look tells a store from other directories without opening it: opening makes a
+// lock file, and writing a store, where there was nothing.
+func look(dir string) (found, error) {
+	names, err := list(dir)
+	if err != nil {
+		return nothing, err
+	}
+	what := nothing
+	for _, name := range names {
+		switch t, _ := base.ParseFileName(name); t {
+		case base.FileCurrent:
+			return store, nil
+		case base.FileTable, base.FileLog, base.FileManifest:
+			what = remains
+		}
+	}
+	return what, nil
+}
+
+// list returns the names in dir; a directory that is not there has none.
+func list(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// mayCreate refuses to make a store among files of somebody else.
+func mayCreate(dir string) error {
+	names, err := list(dir)
+	if err != nil {
+		return noStore(dir, err)
+	}
+	for _, name := range names {
+		if t, _ := base.ParseFileName(name); t == base.FileUnknown {
+			return fmt.Errorf("no store made in %s: it holds %s, which is no file of a store",
+				dir, filepath.Join(dir, name))
+		}
+	}
+	return nil
+}
+
+// noStore says what is missing if err is nil or says only that something is.
+func noStore(dir string, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cairn.ErrCorrupt) {
+		return fmt.Errorf("there is no store in %s (put --create makes one)", dir)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package crashtest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// Run is one execution of a workload.
+type Run struct {
+	Disk    *memfs.FS
+	Faults  *faultfs.FS // over Disk; what the store sees
+	History *History
+	From    int // first ordinal worth crashing at
+
+	// OnError is told every error of a call. nil: the workload must not meet any.
+	OnError func(call string, err error)
+
+	relaxed bool
+	store   *Store
+	mu      sync.Mutex
+	rand    *rand.Rand
+	err     error // first error, if OnError is nil
+}
+
+// NewRun prepares a run on an empty disk. Equal seeds make equal values, not
+// equal interleavings.
+func NewRun(w *Workload, seed uint64) *Run {
+	r := newRunOn(memfs.New(), w.Relaxed)
+	r.rand = rand.New(rand.NewPCG(seed, 0xC0A5))
+	return r
+}
+
+func newRunOn(disk *memfs.FS, relaxed bool) *Run {
+	return &Run{
+		Disk: disk, Faults: faultfs.New(disk), History: new(History), relaxed: relaxed,
+		rand: rand.New(rand.NewPCG(1, 0xC0A5)),
+	}
+}
+
+// Do executes the workload and closes the store, if the workload left it open,
+// without taking that for a part of it.
+func (r *Run) Do(w *Workload) error {
+	w.Do(r)
+	return r.err
+}
+
+// At returns the length of the journal.
+func (r *Run) At() int { return r.Disk.Journal().Len() }
+
+// Here makes this the first point worth crashing at.
+func (r *Run) Here() { r.From = r.At() }
+
+func (r *Run) note(call string, err error) bool {
+	if err == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.OnError != nil {
+		r.OnError(call, err)
+	} else if r.err == nil {
+		r.err = fmt.Errorf("%s: %w", call, err)
+	}
+	return false
+}
+
+// Open opens the store, if it is not open.
+func (r *Run) Open() bool {
+	if r.store != nil {
+		return true
+	}
+	s, err := Open(r.Faults, r.relaxed)
+	if r.note("Open", err) {
+		r.store = s
+	}
+	return err == nil
+}
+
+// Close closes the store, if it is open.
+func (r *Run) Close() {
+	if s := r.store; s != nil {
+		r.store = nil
+		r.note("Close", s.Close())
+	}
+}
+
+// Commit commits ops with the store's durability.
+func (r *Run) Commit(ops ...Op) bool { return r.CommitAs(!r.relaxed, ops...) }
+
+// CommitAs commits ops.
+func (r *Run) CommitAs(durable bool, ops ...Op) bool {
+	if r.store == nil {
+		return false
+	}
+	c := r.History.Begin(durable, r.At(), ops...)
+	seq, err := r.store.Commit(c.Ops, durable)
+	r.History.End(c, seq, err, r.At())
+	return r.note("Commit", err)
+}
+
+// Sync makes what was acknowledged durable.
+func (r *Run) Sync() {
+	if r.store == nil {
+		return
+	}
+	known := r.History.Acknowledged()
+	if r.note("Sync", r.store.Sync()) {
+		r.History.Synced(known, r.At())
+	}
+}
+
+// Compact flushes, and merges the keys in [low, high).
+func (r *Run) Compact(low, high string) {
+	if r.store != nil {
+		r.note("Compact", r.store.Compact(low, high))
+	}
+}
+
+// SlowSync makes syncs of log segments take so long that commits gather behind them.
+func (r *Run) SlowSync() {
+	r.Faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: faultfs.Delay(200 * time.Microsecond)})
+}
+
+// Int returns a number below n.
+func (r *Run) Int(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rand.IntN(n)
+}
+
+// Value returns n characters that compress little.
+func (r *Run) Value(n int) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := make([]byte, (n+1)/2)
+	for i := range b {
+		b[i] = byte(r.rand.Uint32())
+	}
+	return hex.EncodeToString(b)[:n]
+}
+
+// Put returns a put of a value of n characters.
+func (r *Run) Put(key string, n int) Op { return Op{base.KindPut, key, r.Value(n)} }
+
+// Delete returns a delete.
+func Delete(key string) Op { return Op{Kind: base.KindDelete, Key: key} }
+
+// DeleteRange returns the removal of the keys in [low, high).
+func DeleteRange(low, high string) Op { return Op{base.KindRangeDelete, low, high} }

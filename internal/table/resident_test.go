@@ -1,0 +1,231 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/pointindex"
+)
+
+func TestGetDoesNotAllocate(t *testing.T) {
+	c := counters(20000, 20)
+	f, meta := c.write(t, WriterOptions{Codec: block.LZ4})
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	run := func() {
+		for i := 0; i < len(c.rows); i += 997 {
+			key := []byte(c.rows[i].key)
+			m.slot.Enter()
+			if got, ok, err := rd.Get(key, base.Hash(key), everything); !ok || err != nil || len(got.Value) != 20 {
+				t.Fatal("not found")
+			}
+			m.slot.Exit()
+		}
+	}
+	run()
+	reads := f.reads
+	if n := testing.AllocsPerRun(20, run); n != 0 {
+		t.Errorf("%v allocations without point index", n)
+	}
+	x, err := rd.BuildIndex(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.AttachIndex(x)
+	built := f.reads
+	if n := testing.AllocsPerRun(20, run); n != 0 {
+		t.Errorf("%v allocations with point index", n)
+	}
+	if f.reads != built || built-reads != rd.Blocks() {
+		t.Errorf("%d reads by gets of resident pages, %d to build an index of %d blocks", f.reads-built, built-reads, rd.Blocks())
+	}
+}
+
+func TestIteratorDoesNotAllocateWithinABlock(t *testing.T) {
+	c := counters(3000, 4)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	it := m.open(t, f, meta).NewIter(m.slot, IterOptions{})
+	defer it.Close()
+	it.First()
+	it.Value()
+	if n := testing.AllocsPerRun(500, func() {
+		if !it.Next() || len(it.Key()) != 16 {
+			t.Fatal("end")
+		}
+		if v, _ := it.Value(); len(v) != 4 {
+			t.Fatal("value")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+func TestKeysAreWalkedWithoutValues(t *testing.T) {
+	c := counters(500, 1000)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	before := f.reads
+	for _, noCache := range []bool{true, false} {
+		it := rd.NewIter(m.slot, IterOptions{NoCache: noCache})
+		for ok := it.First(); ok; ok = it.Next() {
+		}
+		it.Close()
+	}
+	if n := f.reads - before; n != 2*rd.Blocks() {
+		t.Fatalf("%d reads for two walks over %d blocks", n, rd.Blocks())
+	}
+}
+
+func TestNoCacheLeavesTheCacheAlone(t *testing.T) {
+	c := counters(2000, 100)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	it := rd.NewIter(m.slot, IterOptions{NoCache: true})
+	c.scan(t, it)
+	it.Close()
+	for i := range rd.slots {
+		m.slot.Enter()
+		if m.cache.Load(&rd.slots[i]) != nil {
+			t.Fatalf("page %d is resident", i)
+		}
+		m.slot.Exit()
+	}
+	warm := rd.NewIter(m.slot, IterOptions{})
+	c.scan(t, warm)
+	warm.Close()
+	before := f.reads
+	it = rd.NewIter(m.slot, IterOptions{NoCache: true})
+	c.scan(t, it)
+	it.Close()
+	if f.reads != before {
+		t.Fatalf("%d reads although all pages are resident", f.reads-before)
+	}
+}
+
+// Pages are evicted, filled and pinned by many at once in a cache far too small.
+func TestConcurrentReadersInASmallCache(t *testing.T) {
+	c := counters(4000, 200)
+	f, meta := c.write(t, WriterOptions{Codec: block.LZ4, BlockBytes: 8 << 10})
+	m := newRoom(t, 256<<10)
+	rd := m.open(t, f, meta)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			own := *m
+			own.slot = m.dom.Register()
+			defer own.slot.Release()
+			r := rand.New(rand.NewPCG(uint64(g), 5))
+			for range 300 {
+				w := c.rows[r.IntN(len(c.rows))]
+				if got, ok, err := own.get(rd, w.key, everything); !ok || err != nil || got != w {
+					t.Errorf("get %q: %v %v", w.key, ok, err)
+					return
+				}
+			}
+			it := rd.NewIter(own.slot, IterOptions{NoCache: g == 3})
+			defer it.Close()
+			n := 0
+			for ok := it.First(); ok; ok = it.Next() {
+				if v, err := it.Value(); err != nil || string(v) != c.rows[n].val || string(it.Key()) != c.rows[n].key {
+					t.Errorf("row %d: %q %v", n, it.Key(), err)
+					return
+				}
+				n++
+			}
+			if n != len(c.rows) {
+				t.Errorf("%d rows", n)
+			}
+		})
+	}
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		x, err := rd.BuildIndex(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		rd.AttachIndex(x)
+	}()
+	wg.Wait()
+}
+
+func TestCloseDropsPagesAndMemory(t *testing.T) {
+	c := counters(2000, 100)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := rd.BuildIndex(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.AttachIndex(x)
+	it := rd.NewIter(m.slot, IterOptions{})
+	c.scan(t, it)
+	if m.budget.UsedBy(arena.ClassMeta) != rd.MetaBytes() || m.budget.UsedBy(arena.ClassIndex) != x.Bytes() || m.budget.UsedBy(arena.ClassPages) == 0 {
+		t.Error("memory is not counted")
+	}
+	it.Close()
+	if err := rd.Close(); err != nil || !f.closed {
+		t.Errorf("close: %v", err)
+	}
+	m.slot.Enter()
+	defer m.slot.Exit()
+	for i := range rd.slots {
+		if m.cache.Load(&rd.slots[i]) != nil {
+			t.Fatalf("page %d is still resident", i)
+		}
+	}
+	if m.budget.UsedBy(arena.ClassMeta) != 0 || m.budget.UsedBy(arena.ClassIndex) != 0 {
+		t.Error("memory is still counted")
+	}
+}
+
+func TestVerifyAndBuildIndexStopWithTheirContext(t *testing.T) {
+	f, meta := counters(10, 1).write(t, WriterOptions{})
+	rd := newRoom(t, 1<<30).open(t, f, meta)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := rd.Verify(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("verify: %v", err)
+	}
+	if _, err := rd.BuildIndex(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("build index: %v", err)
+	}
+}
+
+// Keys made to have equal hashes: the index is told nonsense, Get must not be.
+func TestGetSurvivesCollidingCandidates(t *testing.T) {
+	c := counters(200, 5)
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	b := pointindex.NewBuilder(m.budget)
+	for i := range 200 {
+		b.Add(42, pointindex.MakeLoc(0, uint16(i)))
+	}
+	x, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.AttachIndex(x)
+	m.slot.Enter()
+	defer m.slot.Exit()
+	for _, w := range c.rows {
+		if got, ok, err := rd.Get([]byte(w.key), 42, everything); !ok || err != nil || !bytes.Equal(got.Value, []byte(w.val)) {
+			t.Fatalf("get %q: %v %v", w.key, ok, err)
+		}
+	}
+}
