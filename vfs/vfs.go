@@ -1,7 +1,3 @@
-// Package vfs is the one seam between a store and its files. Everything a store
-// does to a disk goes through FS and File; the operating system's file system is
-// OS, memfs is a file system in memory with a strict crash model, and faultfs
-// makes the n-th operation of another FS fail.
 package vfs
 
 import (
@@ -80,6 +76,9 @@ type LockedError struct {
 var ErrLocked = errors.New("cairn: store is locked")
 
 func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("cairn: %s is locked by another holder", e.Path)
+	}
 	return fmt.Sprintf("cairn: %s is locked by process %d on %s since %s", e.Path, e.PID, e.Host, e.Since.Format(time.RFC3339))
 }
 

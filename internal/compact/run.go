@@ -25,7 +25,16 @@ type Merge struct {
 
 	TargetBytes int64                  // a table is ended at the first key behind this size
 	Create      func() (Output, error) // opens the next table
+
+	// Grandparents are the tables that the outputs will be merged with one day; a
+	// table is ended before it overlaps more than GrandparentBytes of them.
+	Grandparents     []*base.TableMeta
+	GrandparentBytes int64
+
 	Check       func() error           // asked now and then; an error ends the merge
+
+	passed   int   // grandparents that lie behind
+	overlaps int64 // bytes of those passed since the table began
 
 	out   Output
 	low   []byte // where the table being written begins; nil: before everything
@@ -89,9 +98,15 @@ func (m *Merge) rows() error {
 	return m.Rows.Err()
 }
 
-// border ends the table being written before key if it is large enough.
+// border ends the table being written before key if it is large enough, or
+// overlaps enough of the grandparents.
 func (m *Merge) border(key []byte) error {
-	if m.out == nil || m.out.EstimatedBytes() < m.TargetBytes {
+	for m.passed < len(m.Grandparents) && m.Grandparents[m.passed].EndsBefore(key) {
+		m.overlaps += m.Grandparents[m.passed].Size
+		m.passed++
+	}
+	far := m.GrandparentBytes > 0 && m.overlaps > m.GrandparentBytes
+	if m.out == nil || !far && m.out.EstimatedBytes() < m.TargetBytes {
 		return nil
 	}
 	return m.finish(bytes.Clone(key))
@@ -131,6 +146,7 @@ func (m *Merge) open() (err error) {
 // finish ends the table being written at key high, which the next one begins
 // with; nil: there is no next one.
 func (m *Merge) finish(high []byte) error {
+	m.overlaps = 0
 	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
 	m.low = high
 	for ts := range kept.All() {

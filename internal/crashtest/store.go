@@ -24,9 +24,17 @@ type Store struct{ e *engine.Engine }
 
 // Open opens the store in Dir.
 func Open(fsys vfs.FS, relaxed bool) (*Store, error) {
-	e, err := engine.Open(engine.Config{
-		Dir: Dir, FS: fsys, Relaxed: relaxed, SyncInterval: time.Hour, Memory: memory,
-	})
+	return open(engine.Config{FS: fsys, Relaxed: relaxed})
+}
+
+// OpenReadOnly opens the store in Dir for reading.
+func OpenReadOnly(fsys vfs.FS) (*Store, error) {
+	return open(engine.Config{FS: fsys, ReadOnly: true})
+}
+
+func open(c engine.Config) (*Store, error) {
+	c.Dir, c.SyncInterval, c.Memory = Dir, time.Hour, memory
+	e, err := engine.Open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +54,25 @@ func (s *Store) Contents() (pairs []Pair, err error) {
 	it := tx.NewIter(rootPrefix, base.PrefixEnd(rootPrefix))
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			return pairs, err
+		}
+		pairs = append(pairs, Pair{string(it.Key()[len(rootPrefix):]), string(v)})
+	}
+	return pairs, it.Err()
+}
+
+// Backward returns everything in the store, in descending order of keys.
+func (s *Store) Backward() (pairs []Pair, err error) {
+	tx, err := s.e.Begin(false)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	it := tx.NewIter(rootPrefix, base.PrefixEnd(rootPrefix))
+	defer it.Close()
+	for ok := it.Last(); ok; ok = it.Prev() {
 		v, err := it.Value()
 		if err != nil {
 			return pairs, err

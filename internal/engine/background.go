@@ -233,7 +233,8 @@ func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
 	oldest := e.pickInputs(false).OldestSnapshot
 	merge := &compact.Merge{
 		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: job.Bottommost,
-		TargetBytes: job.TargetFileBytes, Check: e.stopped.Err,
+		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
+		Check: e.stopped.Err,
 	}
 	tables, err := e.writeTables(merge, job.OutLevel, mergedRows(job))
 	if err == nil {

@@ -1,0 +1,127 @@
+package crashtest
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+)
+
+// fill gives a store tables on two levels, range deletes, a large transaction and,
+// unless it is closed, commits in the log.
+func fill(r *Run) {
+	r.Open()
+	for i := range 6 {
+		r.Commit(step(r, i, 600)...)
+	}
+	r.Compact("a", "zz")
+	ops := []Op{DeleteRange("k/0001", "k/0003")}
+	for i := range 9 {
+		ops = append(ops, r.Put(fmt.Sprintf("large/%02d", i), 8000))
+	}
+	r.Commit(ops...)
+	r.Commit(DeleteRange("large/02", "large/07"))
+	r.Commit(step(r, 10, 300)...)
+	r.Compact("zz", "zzz")
+	for i := range 8 {
+		r.Commit(step(r, 20+i, 800)...)
+	}
+}
+
+func patients(t *testing.T) (closed, killed *Patient, other *Run) {
+	make := func(seed uint64) *Run {
+		r := NewRun(&Workload{}, seed)
+		fill(r)
+		return r
+	}
+	r := make(1)
+	killed = NewPatient(r, false)
+	r.Close()
+	closed = NewPatient(r, true)
+	other = make(2)
+	if r.err != nil || other.err != nil {
+		t.Fatal(r.err, other.err)
+	}
+	return closed, killed, other
+}
+
+func suffer(t *testing.T, p *Patient, all iter.Seq[Damage]) {
+	t.Helper()
+	var counts [outcomes]int
+	n := 0
+	for d := range all {
+		o, err := p.Suffer(d, n%4 == 3)
+		if err != nil {
+			t.Error(err)
+			if t.Failed() && n > 20 {
+				t.FailNow()
+			}
+		}
+		counts[o]++
+		n++
+	}
+	s := ""
+	for o, c := range counts {
+		s += fmt.Sprintf(", %d %v", c, Outcome(o))
+	}
+	t.Logf("%d damages%s", n, s)
+	if n == 0 || counts[Refused]+counts[Detected] == 0 {
+		t.Error("nothing was detected")
+	}
+}
+
+// TestFlips damages every byte.
+func TestFlips(t *testing.T) {
+	closed, killed, _ := patients(t)
+	t.Logf("closed: %d bytes; killed: %d bytes", size(closed), size(killed))
+	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
+		suffer(t, closed, closed.Flips(func(string, []byte, int) bool { return true }))
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		suffer(t, killed, killed.Flips(func(_ string, b []byte, off int) bool {
+			return *longFlag > 0 || off%64 == 5 || !unused(b, off)
+		}))
+	})
+}
+
+func size(p *Patient) (n int) {
+	for _, name := range p.Image.Files() {
+		b, _ := p.Image.ReadFile(name)
+		n += len(b)
+	}
+	return n
+}
+
+// unused reports whether off lies deep in space that was only reserved.
+func unused(b []byte, off int) bool {
+	for _, v := range b[max(0, off-256):min(len(b), off+256)] {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestOtherDamage cuts, removes, exchanges and replaces files.
+func TestOtherDamage(t *testing.T) {
+	closed, killed, other := patients(t)
+	step := 61
+	if *longFlag > 0 {
+		step = 1
+	}
+	foreign := NewPatient(other, false).Image
+	other.Close()
+	foreignClosed := NewPatient(other, true).Image
+	for name, p := range map[string]*Patient{"closed": closed, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("cut", func(t *testing.T) { suffer(t, p, p.Cuts(step)) })
+			t.Run("sectors", func(t *testing.T) { suffer(t, p, p.Sectors()) })
+			t.Run("removed", func(t *testing.T) { suffer(t, p, p.Deletions()) })
+			t.Run("exchanged", func(t *testing.T) { suffer(t, p, p.Exchanges()) })
+			t.Run("foreign", func(t *testing.T) { suffer(t, p, p.Foreign(foreign)) })
+			t.Run("foreign closed", func(t *testing.T) { suffer(t, p, p.Foreign(foreignClosed)) })
+		})
+	}
+}
