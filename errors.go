@@ -59,7 +59,7 @@ type LockedError = vfs.LockedError
 type CorruptionError = base.CorruptionError
 
 // ConflictError names the key, or the range if High is not nil, that another
-// transaction changed.
+// transaction changed. High empty, but not nil, is a range without an upper bound.
 type ConflictError = base.ConflictError
 
 // Limits. Anything beyond is refused before a byte is written.

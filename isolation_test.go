@@ -25,8 +25,8 @@ func TestSerializable(t *testing.T) {
 	if testing.Short() {
 		n = 20_000
 	}
-	db := openNew(t, &cairn.Options{Durability: cairn.Relaxed, Memory: 16 << 20})
-	res, err := histories.Run(db, histories.Config{Transactions: n, Workers: 8, Cells: 48, Seed: testSeed(t)})
+	db := openNew(t, &cairn.Options{Durability: cairn.Relaxed, Memory: 1 << 20})
+	res, err := histories.Run(db, histories.Config{Transactions: n, Workers: 8, Cells: 16, Seed: testSeed(t)})
 	if err != nil {
 		t.Fatalf("after %v: %v", res, err)
 	}
@@ -216,8 +216,9 @@ func TestConflicts(t *testing.T) {
 	rng := func(low, high string) cairn.Range { return cairn.Range{Low: b(low), High: b(high)} }
 	get := func(k string) func(tx *cairn.Tx) { return func(tx *cairn.Tx) { tx.Get(b(k)) } }
 	has := func(k string) func(tx *cairn.Tx) { return func(tx *cairn.Tx) { tx.Has(b(k)) } }
-	scan := func(r cairn.Range, n int) func(tx *cairn.Tx) {
+	scan := func(r cairn.Range, limit int) func(tx *cairn.Tx) {
 		return func(tx *cairn.Tx) {
+			n := limit
 			for range tx.Keys(r) {
 				if n--; n == 0 {
 					return
@@ -225,8 +226,9 @@ func TestConflicts(t *testing.T) {
 			}
 		}
 	}
-	back := func(r cairn.Range, n int) func(tx *cairn.Tx) {
+	back := func(r cairn.Range, limit int) func(tx *cairn.Tx) {
 		return func(tx *cairn.Tx) {
+			n := limit
 			for range tx.ScanBackward(r) {
 				if n--; n == 0 {
 					return

@@ -18,11 +18,18 @@ type keyError struct {
 	err error
 }
 
+// shownKeyBytes is how much of a key a message shows.
+const shownKeyBytes = 100
+
 func (e *keyError) Error() string {
-	if errors.Is(e.err, cairn.ErrNotFound) {
-		return fmt.Sprintf("key \"%s\" not found in %s", appendEscaped(nil, e.key), e.dir)
+	key, more := e.key, ""
+	if len(key) > shownKeyBytes {
+		key, more = key[:cut(key, shownKeyBytes)], "..."
 	}
-	return fmt.Sprintf("key \"%s\" in %s: %s", appendEscaped(nil, e.key), e.dir, message(e.err))
+	if errors.Is(e.err, cairn.ErrNotFound) {
+		return fmt.Sprintf("key \"%s\"%s not found in %s", appendEscaped(nil, key), more, e.dir)
+	}
+	return fmt.Sprintf("key \"%s\"%s in %s: %s", appendEscaped(nil, key), more, e.dir, message(e.err))
 }
 
 func (e *keyError) Unwrap() error { return e.err }

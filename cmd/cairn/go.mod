@@ -6,6 +6,7 @@ replace github.com/cairndb/cairn => ../..
 
 require (
 	github.com/cairndb/cairn v0.0.0-00010101000000-000000000000
+	github.com/creack/pty v1.1.24
 	github.com/dustin/go-humanize v1.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/schollz/progressbar/v3 v3.19.1

@@ -64,7 +64,7 @@ func suffer(t *testing.T, p *Patient, all iter.Seq[Damage]) {
 		s += fmt.Sprintf(", %d %v", c, Outcome(o))
 	}
 	t.Logf("%d damages%s", n, s)
-	if n == 0 || counts[Refused]+counts[Detected] == 0 {
+	if n > 0 && counts[Refused]+counts[Detected] == 0 {
 		t.Error("nothing was detected")
 	}
 }
@@ -106,17 +106,14 @@ func unused(b []byte, off int) bool {
 // TestOtherDamage cuts, removes, exchanges and replaces files.
 func TestOtherDamage(t *testing.T) {
 	closed, killed, other := patients(t)
-	step := 61
-	if *longFlag > 0 {
-		step = 1
-	}
+	cuts := func(b []byte, n int) bool { return *longFlag > 0 || n%8 == 0 && !unused(b, n) || n%509 == 0 || n%4096 == 0 }
 	foreign := NewPatient(other, false).Image
 	other.Close()
 	foreignClosed := NewPatient(other, true).Image
 	for name, p := range map[string]*Patient{"closed": closed, "killed": killed} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			t.Run("cut", func(t *testing.T) { suffer(t, p, p.Cuts(step)) })
+			t.Run("cut", func(t *testing.T) { suffer(t, p, p.Cuts(cuts)) })
 			t.Run("sectors", func(t *testing.T) { suffer(t, p, p.Sectors()) })
 			t.Run("removed", func(t *testing.T) { suffer(t, p, p.Deletions()) })
 			t.Run("exchanged", func(t *testing.T) { suffer(t, p, p.Exchanges()) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -64,5 +65,11 @@ func (c *Config) segmentLimit() int {
 // spillBytes is the size from which a transaction writes private runs instead of
 // growing in memory, and the largest commit that goes through the log as a frame.
 func (c *Config) spillBytes() int {
-	return int(min(c.Memory/16, 8<<20))
+	return int(min(c.Memory/16, frame.MaxBytes-frame.HeaderBytes-frame.Align))
+}
+
+// gatherBytes is how much a transaction gathers for one private run. Where there
+// is memory runs are large, since few of them need less merging.
+func (c *Config) gatherBytes() int {
+	return max(c.spillBytes(), int(min(c.Memory/64, 64<<20)))
 }

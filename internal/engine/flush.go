@@ -54,6 +54,7 @@ func (e *Engine) flushLayer(l *layer) error {
 	start := time.Now()
 	edit := &manifest.Edit{}
 	var tables []*handle
+	level := 0
 	if l.mem == nil {
 		tables = l.tables()
 		edit.IngestedThrough = l.seq
@@ -64,12 +65,15 @@ func (e *Engine) flushLayer(l *layer) error {
 			edit.LastSeq = l.mem.LastSeq()
 		}
 		bottom := e.state.Load().version.NumTables() == 0 && e.oldest(l)
-		if tables, err = e.writeMemory(l.mem, bottom); err != nil {
+		if bottom && e.isClosing() {
+			level = lastLevel // all there is: what Close would merge it to anyway
+		}
+		if tables, err = e.writeMemory(l.mem, bottom, level); err != nil {
 			return fmt.Errorf("flush: %w", err)
 		}
 	}
 	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Run: e.runOf(l, h), Table: h.meta})
+		edit.Added = append(edit.Added, manifest.Added{Level: level, Run: e.runOf(l, h, level), Table: h.meta})
 	}
 	if err := e.install(edit, tables, l); err != nil {
 		if l.mem != nil {
@@ -84,9 +88,12 @@ func (e *Engine) flushLayer(l *layer) error {
 
 // runOf returns the id of the level 0 run that table h of layer l belongs to.
 // Tables of a flush are one run; ingested tables are as many as the transaction
-// had private runs, told apart by their sequences.
-func (e *Engine) runOf(l *layer, h *handle) uint64 {
-	if l.mem != nil {
+// had private runs, told apart by their sequences. Deeper levels have no run ids.
+func (e *Engine) runOf(l *layer, h *handle, level int) uint64 {
+	switch {
+	case level > 0:
+		return 0
+	case l.mem != nil:
 		return max(l.mem.LastSeq(), 1)
 	}
 	return h.meta.GlobalSeq
@@ -99,9 +106,9 @@ func bytesOf(tables []*handle) (n int64) {
 	return n
 }
 
-// writeMemory writes a sealed memtable to tables. An empty one makes none. bottom
-// says that there is nothing older.
-func (e *Engine) writeMemory(m *memory, bottom bool) ([]*handle, error) {
+// writeMemory writes a sealed memtable to tables of a level. An empty one makes
+// none. bottom says that there is nothing older.
+func (e *Engine) writeMemory(m *memory, bottom bool, level int) ([]*handle, error) {
 	if m.Len() == 0 {
 		return nil, nil
 	}
@@ -111,9 +118,24 @@ func (e *Engine) writeMemory(m *memory, bottom bool) ([]*handle, error) {
 		Tombstones:  tombstone.Build(m.RangeDeletes()),
 		Snapshots:   e.snapshots(),
 		Bottom:      bottom,
-		TargetBytes: 1 << 40,
+		TargetBytes: flushTarget(level),
 		Check:       e.stopped.Err,
-	}, 0, uint64(m.Len()))
+	}, level, uint64(m.Len()))
+}
+
+// flushTarget is the size of the tables of a flush: one, unless it goes where
+// tables are merged piece by piece.
+func flushTarget(level int) int64 {
+	if level == 0 {
+		return 1 << 40
+	}
+	return targetTable
+}
+
+func (e *Engine) isClosing() bool {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	return e.commit.closing
 }
 
 // oldest reports whether l is the oldest layer.

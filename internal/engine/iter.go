@@ -5,6 +5,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/table"
 )
 
@@ -22,6 +23,7 @@ type Iter struct {
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
 	own     []base.Iterator // the transaction's chunks, as they were at the start
+	writes  *memtable.Table // what they are chunks of: the transaction's may be another by now
 	spills  []*spill
 
 	// What has been walked since the last jump, for the read set: from start, in
@@ -39,7 +41,9 @@ type Iter struct {
 func (tx *Tx) NewIter(low, high []byte) *Iter {
 	it := &Iter{tx: tx, low: bytes.Clone(low), high: bytes.Clone(high), vis: tx.visibility()}
 	if tx.writable {
-		it.own = tx.writes.Iterators(nil)
+		it.writes = tx.writes
+		it.own = it.writes.Iterators(nil)
+		tx.lent = true
 		it.spills = append(it.spills, tx.spills...)
 		for _, s := range it.spills {
 			s.ref()
@@ -180,15 +184,14 @@ func (it *Iter) refresh() {
 
 // addOwn adds the transaction's own writes.
 func (it *Iter) addOwn() {
-	tx := it.tx
-	if !tx.writable {
+	if !it.tx.writable {
 		return
 	}
 	for _, own := range it.own {
 		it.sources = append(it.sources, iterator.Source{It: own})
 	}
-	if tx.writes != nil && tx.writes.HasRangeDeletes() {
-		it.addCover(tx.writes.Cover)
+	if it.writes.HasRangeDeletes() {
+		it.addCover(it.writes.Cover)
 	}
 	for _, s := range it.spills {
 		it.addRun(&s.run)

@@ -83,12 +83,28 @@ func (e *Engine) applyLarge(payload []byte) error {
 	}
 	defer tx.Rollback()
 	for len(payload) > 0 {
-		ent, n := frame.DecodeEntry(payload)
-		if err := tx.write(ent.Kind, ent.Key, ent.Value); err != nil {
-			return err
+		if len(tx.buf) > 0 {
+			if err := tx.spill(); err != nil {
+				return err
+			}
 		}
-		payload = payload[n:]
+		payload = payload[tx.adopt(payload):]
 	}
 	_, err = tx.Commit()
 	return err
+}
+
+// adopt takes entries from the front of payload, where they stay, as the writes
+// of a transaction that has none in memory, and returns how many bytes these are.
+func (tx *Tx) adopt(payload []byte) int {
+	tx.lent = true // buf is not the transaction's
+	at := 0
+	for at < len(payload) && (at == 0 || at < tx.e.cfg.gatherBytes()) {
+		ent, n := frame.DecodeEntry(payload[at:])
+		tx.buf = payload[: at+n : at+n]
+		tx.writes.SetBuffer(tx.buf)
+		tx.writes.Insert(at, ent, base.Hash(ent.Key))
+		at += n
+	}
+	return at
 }

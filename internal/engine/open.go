@@ -132,7 +132,7 @@ func (e *Engine) load(state *manifest.State) error {
 	e.publish(e.newState(nil, state.Version))
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	if len(state.Segments) > 0 || !state.Clean {
-		if err := e.recover(); err != nil {
+		if err := e.recover(names); err != nil {
 			return err
 		}
 	}

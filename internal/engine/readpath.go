@@ -133,5 +133,8 @@ func (e *Engine) Has(bucket, key []byte) (bool, error) {
 // sequence loaded after it asks for.
 func (e *Engine) latest(key []byte) (found, error) {
 	rs := e.state.Load()
+	if rs == nil { // Close came between enter and here
+		return found{}, base.ErrClosed
+	}
 	return rs.lookup(key, base.Hash(key), base.Visibility{Snapshot: e.visible.Load()})
 }

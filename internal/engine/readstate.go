@@ -36,6 +36,7 @@ type handle struct {
 	close  func(*handle)
 
 	searchOnly atomic.Bool // no point index can be made of it
+	kept       bool        // of a private run: the file has become part of the store
 }
 
 func (h *handle) ref() { h.refs.Add(1) }

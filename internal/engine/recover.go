@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // recovering replays the log into memtables and, unless read-only, the memtables
@@ -32,10 +33,14 @@ type recovering struct {
 }
 
 // recover brings the store to the state of its last durable commit, or beyond.
-func (e *Engine) recover() error {
+// names are those in its directory.
+func (e *Engine) recover(names []string) error {
 	start := time.Now()
 	r := &recovering{e: e, state: e.opened, nextSeq: e.opened.LastSeq + 1, taken: map[*wal.Loaded]bool{}}
 	defer r.close()
+	if err := r.checkStrays(names); err != nil {
+		return err
+	}
 	if err := r.load(); err != nil {
 		return err
 	}
@@ -82,19 +87,15 @@ func (r *recovering) load() error {
 func (r *recovering) loadSegment(seg manifest.Segment) (*wal.Loaded, error) {
 	e := r.e
 	name := e.path(base.FileLog, seg.Num)
-	f, err := e.cfg.FS.Open(name)
+	f, size, err := e.openSegment(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, base.Corruptf(name, -1, "the log segment is missing")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open log segment: %w", err)
+		return nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, fmt.Errorf("open log segment %s: %w", name, err)
-	}
-	if size < base.FileHeaderBytes || size > wal.MaxCapacity {
+	if size < base.FileHeaderBytes {
 		return nil, base.Corruptf(name, 0, "log segment of %d bytes", size)
 	}
 	buf, err := e.arenas.Get(int(size))
@@ -106,6 +107,64 @@ func (r *recovering) loadSegment(seg manifest.Segment) (*wal.Loaded, error) {
 		e.arenas.Put(buf)
 	}
 	return s, err
+}
+
+// openSegment opens the file of a log segment, and returns its size.
+func (e *Engine) openSegment(name string) (vfs.File, int64, error) {
+	f, err := e.cfg.FS.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open log segment: %w", err)
+	}
+	size, err := f.Size()
+	if err == nil && size > wal.MaxCapacity {
+		err = base.Corruptf(name, 0, "log segment of %d bytes", size)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("open log segment %s: %w", name, err)
+	}
+	return f, size, nil
+}
+
+// checkStrays looks at the log segments that the manifest does not name. Those of
+// an interrupted Open or Close are empty or older than the log; one with a commit
+// is proof that the end of the manifest is missing.
+func (r *recovering) checkStrays(names []string) error {
+	known := map[uint64]bool{}
+	for _, seg := range r.state.Segments {
+		known[seg.Num] = true
+	}
+	for _, name := range names {
+		t, num := base.ParseFileName(name)
+		if t != base.FileLog || num < r.state.LogStart || known[num] {
+			continue
+		}
+		if err := r.checkStray(r.e.path(t, num)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *recovering) checkStray(name string) error {
+	f, size, err := r.e.openSegment(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf, err := r.e.arenas.Get(max(int(size), 1))
+	if err != nil {
+		return err
+	}
+	defer r.e.arenas.Put(buf)
+	buf = buf[:size]
+	if n, err := f.ReadAt(buf, 0); n < len(buf) {
+		return fmt.Errorf("read log segment %s: %w", name, err)
+	}
+	if wal.HoldsCommit(buf, name) {
+		return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: the end of the manifest is missing")
+	}
+	return nil
 }
 
 func (r *recovering) run() error {
@@ -234,7 +293,7 @@ func (r *recovering) flush() error {
 	if m.Len() == 0 {
 		return nil
 	}
-	tables, err := r.e.writeMemory(m, r.state.Version.NumTables() == 0)
+	tables, err := r.e.writeMemory(m, r.state.Version.NumTables() == 0, 0)
 	if err != nil {
 		return err
 	}

@@ -15,19 +15,27 @@ import (
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
-// maxSpills is how many private runs a transaction keeps before it merges them.
-const maxSpills = 6
+// spillFan is how many private runs of about the same size a transaction merges
+// into one: so a row is rewritten a number of times logarithmic in the
+// transaction's size.
+const spillFan = 4
 
 // spill is a private sorted run of a transaction: tables that no edit names. Rows
 // and tombstones are stored with sequence 0; while private, the run has the
 // sequence of its newest entry. It is immutable; iterators may outlive its place
-// in the transaction.
+// in the transaction. It holds a reference to each of its tables.
 type spill struct {
 	run
 	e    *Engine
 	seq  uint64 // private sequence
 	refs atomic.Int32
-	kept bool // the files have become part of the store
+}
+
+func newSpill(e *Engine, tables []*handle, seq uint64) *spill {
+	s := &spill{run: newRun(tables), e: e, seq: seq}
+	s.maxSeq = seq
+	s.refs.Store(1)
+	return s
 }
 
 func (s *spill) ref() { s.refs.Add(1) }
@@ -37,15 +45,20 @@ func (s *spill) unref() {
 		return
 	}
 	for _, h := range s.tables {
-		tables := []*handle{h}
-		s.e.epochs.Retire(func() {
-			if s.kept {
-				h.Reader.Close()
-			} else {
-				s.e.discard(tables)
-			}
-		})
+		h.unref()
 	}
+}
+
+// closeSpilled closes a table of a private run nobody refers to any more, and
+// removes it unless it has become part of the store.
+func (e *Engine) closeSpilled(h *handle) {
+	e.epochs.Retire(func() {
+		if h.kept {
+			h.Reader.Close()
+		} else {
+			e.discard([]*handle{h})
+		}
+	})
 }
 
 // unsequenced stores rows and tombstones with sequence 0.
@@ -73,14 +86,54 @@ func (tx *Tx) spill() error {
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", spaceError(err))
 	}
-	tx.spills = append(tx.spills, s)
-	// Iterators and slices handed out keep the old buffer alive; it is not reused.
+	if tx.lent { // iterators and slices handed out keep the old buffer alive
+		tx.buf, tx.lent = nil, false
+	}
+	tx.buf = tx.buf[:0]
 	tx.writes = memtable.NewGrowing(seq + 1)
-	tx.buf = nil
-	if len(tx.spills) > maxSpills {
-		return tx.mergeSpills()
+	return tx.addSpill(s)
+}
+
+// addSpill puts s behind the other private runs. A run that lies beside the one
+// before, as those of writes in the order of keys do, is joined to it as it is.
+func (tx *Tx) addSpill(s *spill) error {
+	if n := len(tx.spills); n > 0 {
+		if joined := tx.spills[n-1].join(s); joined != nil {
+			tx.spills[n-1].unref()
+			s.unref()
+			s, tx.spills = joined, tx.spills[:n-1]
+		}
+	}
+	tx.spills = append(tx.spills, s)
+	for n := len(tx.spills); n >= spillFan; n = len(tx.spills) {
+		if bytesOf(tx.spills[n-spillFan].tables) > 2*bytesOf(tx.spills[n-1].tables) {
+			break
+		}
+		if err := tx.mergeSpills(n - spillFan); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// join returns a run of the tables of both, nil if their keys overlap. No
+// tombstone of the one reaches the other, so the older may have the sequence of
+// the newer.
+func (s *spill) join(newer *spill) *spill {
+	a, b := s.tables, newer.tables
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return nil
+	case b[len(b)-1].meta.EndsBefore(a[0].meta.Smallest):
+		a, b = b, a
+	case !a[len(a)-1].meta.EndsBefore(b[0].meta.Smallest):
+		return nil
+	}
+	tables := slices.Concat(a, b)
+	for _, h := range tables {
+		h.ref()
+	}
+	return newSpill(s.e, tables, newer.seq)
 }
 
 // writeSpill writes rows as a private run with the given sequence.
@@ -91,30 +144,34 @@ func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64) (*s
 	if err != nil {
 		return nil, err
 	}
-	s := &spill{run: newRun(tables), e: e, seq: seq}
-	s.maxSeq = seq
-	s.refs.Store(1)
-	return s, nil
+	for _, h := range tables {
+		h.close = e.closeSpilled
+		h.ref()
+	}
+	return newSpill(e, tables, seq), nil
 }
 
-// mergeSpills makes one private run of all.
-func (tx *Tx) mergeSpills() error {
+// mergeSpills makes one private run of all from the i-th on.
+func (tx *Tx) mergeSpills(i int) error {
+	old := tx.spills[i:]
 	var rows []base.Iterator
 	var tombs []*tombstone.List
-	for _, s := range tx.spills {
+	for _, s := range old {
 		rows = append(rows, s.newIter(tx.slot, table.IterOptions{NoCache: true}))
 		for _, h := range s.tables {
 			tombs = append(tombs, h.Tombstones())
 		}
 	}
 	m := iterator.NewMerging(rows...)
-	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), tx.spills[len(tx.spills)-1].seq)
+	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), old[len(old)-1].seq)
 	m.Close()
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", spaceError(err))
 	}
-	tx.dropSpills()
-	tx.spills = []*spill{merged}
+	for _, s := range old {
+		s.unref()
+	}
+	tx.spills = append(tx.spills[:i:i], merged)
 	return nil
 }
 
@@ -218,7 +275,9 @@ func (e *Engine) appendIngest(w *Write, spills []*spill) (*pending, error) {
 	l := &layer{ingest: ingestRuns(tables), seq: c.nextSeq - 1}
 	p := &pending{durable: w.Durable, install: func() {
 		for _, s := range spills {
-			s.kept = true
+			for _, h := range s.tables {
+				h.kept = true
+			}
 		}
 		for _, t := range tables {
 			e.handles[t.meta.Num] = t

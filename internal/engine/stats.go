@@ -73,10 +73,12 @@ type LevelStats struct {
 
 // Stats returns statistics. On a closed store they are zero.
 func (e *Engine) Stats() Stats {
-	r, err := e.enter()
-	if err != nil {
+	if e.hold() != nil {
 		return Stats{}
 	}
+	defer e.release()
+	r := e.readers.Get().(*reader)
+	r.slot.Enter()
 	defer e.leave(r)
 	rs := e.state.Load()
 	s := Stats{
@@ -86,7 +88,7 @@ func (e *Engine) Stats() Stats {
 		Flushes:      e.counters.flushes.Load(), Compactions: e.counters.compactions.Load(),
 		CommittedBytes: e.counters.committedBytes.Load(), FlushedBytes: e.counters.flushedBytes.Load(),
 		CompactedBytes: e.counters.compactedBytes.Load(), Stalls: time.Duration(e.counters.stallNanos.Load()),
-		HeapCopies: e.counters.heapCopies.Load(), OpenTransactions: e.open.Load(), Recovery: e.recovery,
+		HeapCopies: e.counters.heapCopies.Load(), OpenTransactions: e.open.Load() - 1, Recovery: e.recovery,
 	}
 	pages := e.pages.Stats()
 	s.PinnedBytes = pages.PinnedBytes

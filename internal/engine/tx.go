@@ -2,6 +2,8 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
@@ -25,6 +27,7 @@ type Tx struct {
 	// What the transaction wrote: entries in buf, indexed by writes; before them
 	// the runs it had to spill, oldest first.
 	buf    []byte
+	lent   bool // somebody may still read buf: it must not be reused
 	writes *memtable.Table
 	spills []*spill
 
@@ -117,6 +120,7 @@ func (tx *Tx) own(key []byte, hash uint64) (found, error) {
 	vis := tx.visibility()
 	cover := tx.writes.Cover(key, vis)
 	if e, seq, ok := tx.writes.Get(key, hash, vis); ok {
+		tx.lent = true
 		return hit(found{value: present(e), seq: seq, kind: e.Kind, ok: true}, cover), nil
 	}
 	tx.slot.Enter()
@@ -187,6 +191,10 @@ func (tx *Tx) mayPin(n int64) bool {
 	return true
 }
 
+// growAtOnce is the size from which a transaction's buffer grows to its limit in
+// one step.
+const growAtOnce = 4 << 20
+
 // Put sets key's value.
 func (tx *Tx) Put(key, value []byte) error { return tx.write(base.KindPut, key, value) }
 
@@ -195,7 +203,7 @@ func (tx *Tx) Delete(key []byte) error { return tx.write(base.KindDelete, key, n
 
 // DeleteRange removes the keys in [low, high).
 func (tx *Tx) DeleteRange(low, high []byte) error {
-	if bytes.Compare(low, high) >= 0 {
+	if tx.writable && bytes.Compare(low, high) >= 0 {
 		return nil
 	}
 	return tx.write(base.KindRangeDelete, low, high)
@@ -205,12 +213,16 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	if !tx.writable {
 		return base.ErrReadOnly
 	}
-	if len(tx.buf) > 0 && len(tx.buf)+len(key)+len(value) > tx.e.cfg.spillBytes() {
+	if len(tx.buf) > 0 && len(tx.buf)+len(key)+len(value) > tx.e.cfg.gatherBytes() {
 		if err := tx.spill(); err != nil {
 			return err
 		}
 	}
 	at := len(tx.buf)
+	if at > growAtOnce && cap(tx.buf)-at < 2*binary.MaxVarintLen64+1+len(key)+len(value) {
+		// It will spill: growing step by step would copy it many times over.
+		tx.buf = slices.Grow(tx.buf, tx.e.cfg.gatherBytes()-at+len(key)+len(value)+64)
+	}
 	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
 	tx.writes.SetBuffer(tx.buf)
 	e, _ := frame.DecodeEntry(tx.buf[at:])

@@ -154,5 +154,8 @@ func conflictError(c *mvcc.Conflict) error {
 	}
 	_, low, _ := base.CutBucketPrefix(c.Low)
 	_, high, _ := base.CutBucketPrefix(c.High)
+	if high == nil && c.High != nil {
+		high = []byte{} // the end of the bucket: no upper bound
+	}
 	return &base.ConflictError{Low: low, High: high, Seq: c.Seq}
 }

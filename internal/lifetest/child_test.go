@@ -39,6 +39,7 @@ type answer struct {
 	Seconds  float64
 	Slowest  float64 // seconds of the slowest commit
 	N        int64
+	Disk     int64 // bytes of a copy once it has settled, still open
 	MostRuns int // tables in level 0, at most
 }
 
@@ -272,6 +273,7 @@ func (s *server) copy(dir string, a *answer) error {
 	if err == nil {
 		err = (&server{db: to}).idle(5 * time.Minute)
 	}
+	a.Disk, _ = diskBytes(dir)
 	return errors.Join(err, to.Close())
 }
 

@@ -213,6 +213,29 @@ func (it *Iter) Next() bool {
 	return it.settle(1)
 }
 
+// NextKey moves to the first entry of the next key, as iterator.KeyStepper wants
+// it. A hot key has thousands of versions in a chunk: they are leapt over, in
+// steps that double and then halve.
+func (it *Iter) NextKey() bool {
+	if it.i < 0 {
+		return false
+	}
+	same := func(i int) bool {
+		return i < len(it.chunk) && bytes.Equal(it.t.entry(it.chunk[i]).Key, it.cur.Key)
+	}
+	step := 1
+	for same(it.i + step) {
+		it.i, step = it.i+step, 2*step
+	}
+	for ; step > 1; step /= 2 {
+		if same(it.i + step/2) {
+			it.i += step / 2
+		}
+	}
+	it.i++
+	return it.settle(1)
+}
+
 // Prev implements base.Iterator.
 func (it *Iter) Prev() bool {
 	if it.i < 0 {

@@ -43,23 +43,47 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 	}
 	s := &Loaded{Recorded: rec, Name: name, Buf: buf}
 	s.walk = frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes}
-	s.readLink()
+	if !s.readLink() || len(buf)%lengthUnit != 0 {
+		return nil, base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
+	}
 	return s, nil
 }
 
-// readLink looks at the first frame. Its Prev is taken on trust here and
-// compared with the segment before by Chain.
-func (s *Loaded) readLink() {
+// readLink looks at the first frame, and reports whether the file is as long as
+// it says. Its Prev is taken on trust here and compared with the segment before
+// by Replay.
+func (s *Loaded) readLink() bool {
 	h, payload, ok := frame.Decode(s.Buf[base.FileHeaderBytes:], s.walk.ID, base.FileHeaderBytes)
 	if !ok || h.Kind != frame.KindLink {
-		return
+		return true
 	}
-	if s.link, ok = DecodeLink(payload); !ok {
-		return
+	var length int64
+	if s.link, length, ok = DecodeLink(payload); !ok {
+		return true
 	}
 	s.linked, s.linkSum, s.mark = true, h.Prev, h.Durable
 	s.walk.Sum = h.Prev
 	s.walk.Next()
+	return length == int64(len(s.Buf))
+}
+
+// HoldsCommit reports whether a file of the log, given by its bytes, has the
+// header of a commit in it. Of a segment that the manifest does not name, though
+// it is not too old for that, this proves that the manifest has lost an edit: no
+// frame is written before the edit that names its segment is synced.
+func HoldsCommit(buf []byte, name string) bool {
+	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
+	if err != nil {
+		return false
+	}
+	id := frame.NewIdentity(h.File)
+	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
+		f, ok := frame.DecodeHeader(buf[off:], id, off)
+		if ok && (f.Kind == frame.KindCommit || f.Kind == frame.KindIngest) {
+			return true
+		}
+	}
+	return false
 }
 
 // Records returns how many sequences the frames of the segment use, as far as

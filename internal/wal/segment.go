@@ -12,8 +12,14 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// linkPayloadBytes is the size of a link frame's payload: a Position.
-const linkPayloadBytes = 8
+// linkPayloadBytes is the size of a link frame's payload: a Position, and the
+// length of the segment's file.
+const linkPayloadBytes = 16
+
+// lengthUnit is what the length of every segment's file is a multiple of. The
+// length is durable before the segment is used, so a file of another length, or
+// one shorter than its link says, was cut afterwards.
+const lengthUnit = 4096
 
 // OverheadBytes is what a segment holds besides commits: file header and link.
 var OverheadBytes = base.FileHeaderBytes + frame.PaddedBytes(linkPayloadBytes)
@@ -41,7 +47,7 @@ type Segment struct {
 	closed  bool       // guarded by syncing
 }
 
-// Create makes the file of segment num, as large as buf, and writes and syncs its
+// Create makes the file of segment num, as large as buf (a multiple of 4 KiB), and writes and syncs its
 // header. The caller syncs the directory. Space for the whole segment is
 // reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
 func Create(fs vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
@@ -94,15 +100,16 @@ func (s *Segment) Link(end, durable Position, prev uint32) {
 	s.sum = prev
 	var p [linkPayloadBytes]byte
 	binary.LittleEndian.PutUint64(p[:], uint64(end))
+	binary.LittleEndian.PutUint64(p[8:], uint64(len(s.buf)))
 	s.Append(frame.Header{Kind: frame.KindLink, Durable: uint64(durable)}, p[:])
 }
 
 // DecodeLink decodes the payload of a link frame.
-func DecodeLink(payload []byte) (end Position, ok bool) {
+func DecodeLink(payload []byte) (end Position, length int64, ok bool) {
 	if len(payload) != linkPayloadBytes {
-		return 0, false
+		return 0, 0, false
 	}
-	return Position(binary.LittleEndian.Uint64(payload)), true
+	return Position(binary.LittleEndian.Uint64(payload)), int64(binary.LittleEndian.Uint64(payload[8:])), true
 }
 
 // Room reports whether a frame with a payload of n bytes fits.

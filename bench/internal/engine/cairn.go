@@ -1,5 +1,3 @@
-//go:build cairn
-
 package engine
 
 import (

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPut(t *testing.T) {
+	dir := newStore(t)
+	cli(t, "put", dir, "a", "1").ok(t, "")
+	cli(t, "put", dir, "a", "2", "--durability", "relaxed").ok(t, "")
+	cli(t, "put", dir, "empty", "").ok(t, "")
+	cli(t, "put", "--hex", dir, "00ff", "1b").ok(t, "")
+	cli(t, "put", "-e", dir, `\\\x00`, `\n`).ok(t, "")
+	cli(t, "put", dir, "--", "-x", "-y").ok(t, "")
+	cli(t, "scan", dir).ok(t, `\x00\xff`+"\t"+`\x1b`+"\n-x\t-y\n"+`\\\x00`+"\t"+`\n`+"\na\t2\nempty\t\n")
+}
+
+func TestPutFromStdinAndFile(t *testing.T) {
+	big := make([]byte, 20<<20+7)
+	rand.NewChaCha8([32]byte{1}).Read(big)
+	file := filepath.Join(t.TempDir(), "value")
+	if err := os.WriteFile(file, big, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := newStore(t)
+	cliWith(t, big, "put", dir, "stdin", "-").ok(t, "")
+	cliWith(t, []byte("line\n"), "put", "--hex", dir, "66", "--file", "-").ok(t, "") // file contents are never decoded
+	cli(t, "put", dir, "file", "--file", file).ok(t, "")
+	for _, key := range []string{"stdin", "file"} {
+		if got := cli(t, "get", dir, key); got.code != 0 || !bytes.Equal([]byte(got.out), big) {
+			t.Errorf("%s: code %d, %d bytes, %s", key, got.code, len(got.out), got.err)
+		}
+	}
+	cli(t, "get", dir, "f").ok(t, "line\n")
+}
+
+func TestPutJSON(t *testing.T) {
+	dir := newStore(t)
+	cli(t, "put", "--json", dir, "k", "four").ok(t, `{"key":"k","value_bytes":4,"durability":"durable"}`+"\n")
+	cli(t, "put", "--json", "--hex", dir, "ff", "", "--durability=relaxed").
+		ok(t, `{"key_base64":"/w==","value_bytes":0,"durability":"relaxed"}`+"\n")
+}
+
+func TestPutCreates(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	cli(t, "put", dir, "k", "v").fails(t, exitEnvironment, "no store in "+dir, "--create")
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatal("a put without --create made a directory")
+	}
+	cli(t, "put", "--create", dir, "k", "v").ok(t, "")
+	cli(t, "put", "--create", dir, "k", "w").ok(t, "")
+	cli(t, "get", dir, "k").ok(t, "w")
+}
+
+// A store is not made in a directory that holds something else.
+func TestPutCreatesOnlyInItsOwnDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cli(t, "put", "--create", dir, "k", "v").fails(t, exitEnvironment, "letter.txt")
+	cli(t, "put", dir, "k", "v").fails(t, exitEnvironment, "no store")
+	if got := contents(t, dir); len(got) != 1 {
+		t.Errorf("files appeared: %v", got)
+	}
+	cli(t, "put", "--create", filepath.Join(dir, "letter.txt"), "k", "v").fails(t, exitEnvironment, "letter.txt")
+}
+
+func TestPutUsage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store") // must not be made by a wrong command line
+	for _, args := range [][]string{
+		{"put", "--create", dir, "k"},
+		{"put", "--create", dir, "k", "v", "w"},
+		{"put", "--create", dir, "k", "v", "--file", "f"},
+		{"put", "--create", dir, "", "v"},
+		{"put", "--create", "--hex", dir, "f", "00"},
+		{"put", "--create", "--hex", dir, "ff", "0g"},
+		{"put", "--create", "-e", dir, `\q`, "v"},
+		{"put", "--create", "--durability", "no", dir, "k", "v"},
+	} {
+		cli(t, args...).fails(t, exitUsage, "cairn put: ", "--help")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a wrong command line made a store")
+	}
+	cli(t, "put", "--create", dir, "k", "--file", dir+"/none").fails(t, exitEnvironment, "none")
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+)
+
+// readers are the command lines of the verbs that only read.
+func readers(dir string) [][]string {
+	return [][]string{{"get", dir, "a"}, {"scan", dir}, {"stats", dir}, {"verify", dir}}
+}
+
+func TestNoStore(t *testing.T) {
+	empty := t.TempDir()
+	for _, dir := range []string{filepath.Join(empty, "none"), empty} {
+		for _, args := range append(readers(dir), []string{"delete", dir, "a"}, []string{"put", dir, "a", "b"}) {
+			cli(t, args...).fails(t, exitEnvironment, "cairn "+args[0]+": there is no store in "+dir)
+		}
+	}
+	if got := contents(t, empty); len(got) != 0 {
+		t.Errorf("files appeared: %v", got)
+	}
+	f := failureOf(t, cli(t, "get", "--json", empty, "a"))
+	if f.Code != "environment" || f.Exit != exitEnvironment {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestStoreIsAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range readers(name) {
+		cli(t, args...).fails(t, exitEnvironment, name)
+	}
+}
+
+// While this process has the store open for writing, nobody else gets in.
+func TestLockedByWriter(t *testing.T) {
+	dir := newStore(t, "a", "1")
+	openStore(t, dir, nil)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strconv.Itoa(os.Getpid())
+	for _, args := range append(readers(dir), []string{"delete", dir, "a"}, []string{"put", dir, "a", "b"}) {
+		cli(t, args...).fails(t, exitLocked, "process "+pid, "host "+host, dir)
+	}
+	f := failureOf(t, cli(t, "get", "--json", dir, "a"))
+	if f.Code != "locked" || f.Exit != exitLocked || f.PID != os.Getpid() || f.Host != host || f.Since == nil || f.File == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestLockedByReader(t *testing.T) {
+	dir := newStore(t, "a", "1")
+	openStore(t, dir, &cairn.Options{ReadOnly: true})
+	cli(t, "get", dir, "a").ok(t, "1")
+	r := cli(t, "put", dir, "a", "2")
+	r.fails(t, exitLocked, "another process")
+	if strings.Contains(r.err, "process 0") || strings.Contains(r.err, "0001-01-01") {
+		t.Errorf("%s", r.err)
+	}
+}
+
+func TestWait(t *testing.T) {
+	dir := newStore(t, "a", "1")
+	db := openStore(t, dir, nil)
+	start := time.Now()
+	cli(t, "get", dir, "a", "--wait", "300ms").fails(t, exitLocked)
+	if d := time.Since(start); d < 300*time.Millisecond {
+		t.Errorf("gave up after %v", d)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { db.Close() })
+	cli(t, "get", dir, "a", "--wait", "20s").ok(t, "1")
+}
+
+// A copy of an open store's files is what a crash leaves: it is read, and not
+// one byte of it is changed.
+func TestUncleanStoreIsReadAsItIs(t *testing.T) {
+	dir := newStore(t, "a", "1", "b", "2")
+	db := openStore(t, dir, nil)
+	for _, kv := range []string{"a", "c"} {
+		if err := db.Put([]byte(kv), []byte("new")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crashed := copyStore(t, dir)
+	before := contents(t, crashed)
+	cli(t, "get", crashed, "a").ok(t, "new")
+	cli(t, "scan", crashed).ok(t, "a\tnew\nb\t2\nc\tnew\n")
+	cli(t, "scan", "--reverse", "--keys", crashed).ok(t, "c\nb\na\n")
+	if r := cli(t, "verify", crashed); r.code != 0 {
+		t.Errorf("verify: %+v", r)
+	}
+	if r := cli(t, "stats", crashed); r.code != 0 || !strings.Contains(r.out, "log read in") {
+		t.Errorf("stats: %+v", r)
+	}
+	if d := parse[statsDocument](t, cli(t, "stats", "--json", crashed).out); !d.Recovery.Needed || d.Seq != 4 {
+		t.Errorf("%+v", d)
+	}
+	after := contents(t, crashed)
+	if len(after) != len(before) {
+		t.Errorf("%d files, %d before", len(after), len(before))
+	}
+	for name, b := range after {
+		if before[name] != b {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	cli(t, "put", crashed, "d", "3").ok(t, "")
+	cli(t, "scan", crashed).ok(t, "a\tnew\nb\t2\nc\tnew\nd\t3\n")
+}
+
+// Processes that take turns find what the ones before them have written.
+func TestManyProcesses(t *testing.T) {
+	dir := newStore(t)
+	done := make(chan result)
+	const n = 20
+	for i := range n {
+		go func() { done <- cli(t, "put", "--wait", "20s", dir, fmt.Sprintf("k%02d", i), "v") }()
+	}
+	for range n {
+		if r := <-done; r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if got := len(strings.Fields(keysOf(t, dir))); got != n {
+		t.Errorf("%d keys, want %d", got, n)
+	}
+}
