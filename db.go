@@ -21,6 +21,9 @@ type DB struct {
 // relaxed one that reached the disk in order, each as a whole or not at all.
 // Stats().Recovery tells what was dropped.
 func Open(dir string, opts *Options) (*DB, error) {
+	if err := opts.check(dir); err != nil {
+		return nil, err
+	}
 	e, err := engine.Open(opts.config(filepath.Clean(dir)))
 	if err != nil {
 		return nil, err

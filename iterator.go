@@ -91,10 +91,10 @@ func (it *Iterator) Err() error {
 	return it.it.Err()
 }
 
-// Close lets go of what the iterator holds and returns Err. Closing twice is fine.
+// Close lets go of what the iterator holds and returns Err. Closing again does nothing.
 func (it *Iterator) Close() error {
 	if it.it == nil {
-		return it.err
+		return nil
 	}
 	err := it.it.Err()
 	it.it.Close()

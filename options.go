@@ -1,6 +1,7 @@
 package cairn
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -76,6 +77,17 @@ type Options struct {
 }
 
 const defaultSyncInterval = time.Second
+
+// check refuses what the engine could not notice any more.
+func (o *Options) check(dir string) error {
+	switch {
+	case dir == "":
+		return fmt.Errorf("%w: no directory", ErrInvalidOption)
+	case o != nil && o.Durability > Relaxed:
+		return fmt.Errorf("%w: unknown Durability %d", ErrInvalidOption, o.Durability)
+	}
+	return nil
+}
 
 // config translates options for the engine.
 func (o *Options) config(dir string) engine.Config {

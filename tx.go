@@ -183,7 +183,7 @@ func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 // SetDurability chooses the durability of this transaction's commit.
 func (tx *Tx) SetDurability(d Durability) {
 	if tx.tx != nil {
-		tx.tx.SetDurable(d == Durable)
+		tx.tx.SetDurable(d != Relaxed)
 	}
 }
 

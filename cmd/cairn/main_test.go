@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,50 @@ import (
 // binary is the command under test, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdVariable); dir != "" {
+		hold(dir)
+	}
+	os.Exit(buildAndRun(m))
+}
+
+// holdVariable makes the test binary a process that writes to the store of this
+// name and then keeps it open until it is killed.
+const holdVariable = "CAIRN_TEST_HOLD"
+
+func hold(dir string) {
+	db, err := cairn.Open(dir, nil)
+	for _, key := range []string{"a", "c"} {
+		if err == nil {
+			err = db.Put([]byte(key), []byte("new"))
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+// startHolder starts such a process, and returns when it has written.
+func startHolder(t *testing.T, dir string) *os.Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdVariable+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return cmd.Process
+}
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "cairn-cmd-")
@@ -155,19 +199,4 @@ func contents(t *testing.T, dir string) map[string]string {
 		files[e.Name()] = string(b)
 	}
 	return files
-}
-
-// copyStore copies the files of a store as they are at this moment.
-func copyStore(t *testing.T, dir string) string {
-	t.Helper()
-	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.Mkdir(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range contents(t, dir) {
-		if err := os.WriteFile(filepath.Join(to, name), []byte(b), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return to
 }

@@ -66,7 +66,8 @@ func (m *meter) clear() {
 }
 
 // countingFS tells how much is read from files: Verify reads every byte of every
-// table once, so that is its progress.
+// table once, so that is its progress, near enough. What background work reads at
+// the same time makes it look a little ahead. read is called by many goroutines.
 type countingFS struct {
 	vfs.FS
 	read func(n int)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,13 +60,15 @@ func TestVerifyReadsWhatIsCounted(t *testing.T) {
 	if err := errors.Join(db.Write(b), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	read := int64(0)
-	db = openStore(t, dir, &cairn.Options{ReadOnly: true, FS: &countingFS{FS: vfs.OS(), read: func(n int) { read += int64(n) }}})
-	read = 0
+	var read atomic.Int64
+	db = openStore(t, dir, &cairn.Options{ReadOnly: true, FS: &countingFS{FS: vfs.OS(), read: func(n int) { read.Add(int64(n)) }}})
+	read.Store(0)
 	if _, err := db.Verify(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if total := db.Stats().DiskBytes; total < 8<<20 || read < total*9/10 || read > total*11/10 {
-		t.Errorf("Verify read %d bytes, the tables have %d", read, total)
+	// More than the tables have, but not much: indexes may be built meanwhile.
+	total := db.Stats().DiskBytes
+	if got := read.Load(); total < 8<<20 || got < total*9/10 || got > total*3/2 {
+		t.Errorf("%d bytes were read, the tables have %d", got, total)
 	}
 }

@@ -117,11 +117,12 @@ func cut(b []byte, limit int) int {
 	if len(b) <= limit {
 		return len(b)
 	}
-	n := limit
-	for n > limit-utf8.UTFMax && !utf8.RuneStart(b[n]) {
-		n--
+	for n := limit; n > limit-utf8.UTFMax; n-- {
+		if utf8.RuneStart(b[n]) {
+			return n
+		}
 	}
-	return n
+	return limit // no character begins so close before it that it could be inside
 }
 
 // readAll reads r to its end, at most limit bytes, and stops waiting when ctx ends.

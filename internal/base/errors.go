@@ -32,6 +32,9 @@ type CorruptionError struct {
 }
 
 func (e *CorruptionError) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("cairn: corruption in %s: %s", e.File, e.What)
+	}
 	return fmt.Sprintf("cairn: corruption in %s at offset %d: %s", e.File, e.Offset, e.What)
 }
 

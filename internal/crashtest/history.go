@@ -82,6 +82,27 @@ func (h *History) Synced(known []*Commit, at int) {
 	}
 }
 
+// Resolve settles the commits of unknown outcome once the store has been opened
+// again: they are there, for good, or will never be.
+func (h *History) Resolve(at int, there func(*Commit) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last := uint64(0)
+	for _, c := range h.commits {
+		last = max(last, c.Seq)
+	}
+	for _, c := range h.commits {
+		if !c.Unknown {
+			continue
+		}
+		c.Unknown, c.Told = false, at
+		if there(c) {
+			last++
+			c.Err, c.Seq, c.Synced = nil, last, at
+		}
+	}
+}
+
 // Acknowledged returns the commits that have succeeded up to now.
 func (h *History) Acknowledged() (done []*Commit) {
 	h.mu.Lock()

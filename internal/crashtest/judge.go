@@ -45,10 +45,33 @@ func (h *History) Judge(s *Store, m Moment) (*Found, error) {
 	if want := h.required(m); f.Prefix < want {
 		return nil, fmt.Errorf("O2: %d commits are there, but %d were promised (first missing: %s)", f.Prefix, want, h.sorted[f.Prefix])
 	}
-	if err := diff(h.state(f.Prefix, f.Extra), pairs); err != nil {
+	unsure := contested(f.Extra)
+	if err := diff(without(h.state(f.Prefix, f.Extra), unsure), without(pairs, unsure)); err != nil {
 		return nil, fmt.Errorf("O4: of the state after %d commits and %d others: %w", f.Prefix, len(f.Extra), err)
 	}
 	return f, nil
+}
+
+// contested returns the keys that several commits wrote whose order nobody knows:
+// commits of unknown outcome that turned up.
+func contested(extra []*Commit) map[string]bool {
+	writers, several := map[string]*Commit{}, map[string]bool{}
+	for _, c := range extra {
+		for _, op := range c.Ops {
+			if w := writers[op.Key]; w != nil && w != c {
+				several[op.Key] = true
+			}
+			writers[op.Key] = c
+		}
+	}
+	return several
+}
+
+func without(pairs []Pair, keys map[string]bool) []Pair {
+	if len(keys) == 0 {
+		return pairs
+	}
+	return slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return keys[p.Key] })
 }
 
 func (c *Commit) String() string {

@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -21,6 +22,12 @@ type Run struct {
 
 	// OnError is told every error of a call. nil: the workload must not meet any.
 	OnError func(call string, err error)
+
+	// Live makes every commit of a single goroutine be followed, now and then, by a
+	// look at everything.
+	Live bool
+	// StayOpen makes Close do nothing.
+	StayOpen bool
 
 	relaxed bool
 	store   *Store
@@ -77,15 +84,20 @@ func (r *Run) Open() bool {
 		return true
 	}
 	s, err := Open(r.Faults, r.relaxed)
-	if r.note("Open", err) {
-		r.store = s
+	if !r.note("Open", err) {
+		return false
 	}
-	return err == nil
+	r.store = s
+	r.History.Resolve(r.At(), func(c *Commit) bool {
+		_, there, err := s.Get(tagKey(c.Tag))
+		return there || !r.note("Get", err)
+	})
+	return true
 }
 
 // Close closes the store, if it is open.
 func (r *Run) Close() {
-	if s := r.store; s != nil {
+	if s := r.store; s != nil && !r.StayOpen {
 		r.store = nil
 		r.note("Close", s.Close())
 	}
@@ -102,8 +114,33 @@ func (r *Run) CommitAs(durable bool, ops ...Op) bool {
 	c := r.History.Begin(durable, r.At(), ops...)
 	seq, err := r.store.Commit(c.Ops, durable)
 	r.History.End(c, seq, err, r.At())
+	if r.Live && c.Tag%5 == 4 {
+		r.look()
+	}
 	return r.note("Commit", err)
 }
+
+// look compares what the open store shows with what was acknowledged: no commit
+// that failed, or whose outcome is unknown, may be seen.
+func (r *Run) look() {
+	r.History.order()
+	want := r.History.state(len(r.History.sorted), nil)
+	got, err := r.store.Contents()
+	if r.note("Contents", err) {
+		if err := diff(want, got); err != nil {
+			r.note("live", fmt.Errorf("%w: %w", errWrong, err))
+		}
+	}
+	for i := 0; i < len(want); i += 1 + len(want)/4 {
+		v, ok, err := r.store.Get(want[i].Key)
+		if r.note("Get", err) && (!ok || v != want[i].Value) {
+			r.note("live", fmt.Errorf("%w: get of %q: %v %q", errWrong, want[i].Key, ok, v))
+		}
+	}
+}
+
+// errWrong is a wrong answer of a store that runs.
+var errWrong = errors.New("wrong answer")
 
 // Sync makes what was acknowledged durable.
 func (r *Run) Sync() {

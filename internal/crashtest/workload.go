@@ -15,18 +15,21 @@ type Workload struct {
 	Name    string
 	Relaxed bool // commits are relaxed unless they say otherwise
 	Failing bool // some operations fail on purpose
-	Do      func(r *Run)
+	// Concurrent: several goroutines commit, so that nobody knows at any moment what
+	// the store ought to show.
+	Concurrent bool
+	Do         func(r *Run)
 }
 
 // Workloads are all there are.
 var Workloads = []*Workload{
 	{Name: "first-open", Do: firstOpen},
 	{Name: "single-commits", Do: singleCommits},
-	{Name: "group-commit", Do: groupCommit},
+	{Name: "group-commit", Concurrent: true, Do: groupCommit},
 	{Name: "relaxed", Relaxed: true, Do: relaxedCommits},
-	{Name: "mixed-durability", Relaxed: true, Do: mixedDurability},
-	{Name: "segment-change", Do: segmentChange},
-	{Name: "segment-change-relaxed", Relaxed: true, Do: segmentChange},
+	{Name: "mixed-durability", Relaxed: true, Concurrent: true, Do: mixedDurability},
+	{Name: "segment-change", Concurrent: true, Do: segmentChange},
+	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: segmentChange},
 	{Name: "flush", Do: flush},
 	{Name: "compaction", Do: compaction},
 	{Name: "reopen", Do: reopen},
@@ -36,7 +39,7 @@ var Workloads = []*Workload{
 	{Name: "large-relaxed", Relaxed: true, Do: largeTransaction},
 	{Name: "range-deletes", Do: rangeDeletes},
 	{Name: "failed-write", Failing: true, Do: failedWrite},
-	{Name: "failed-write-group", Failing: true, Relaxed: true, Do: failedWriteGroup},
+	{Name: "failed-write-group", Failing: true, Relaxed: true, Concurrent: true, Do: failedWriteGroup},
 	{Name: "no-space", Failing: true, Do: noSpace},
 }
 

@@ -8,11 +8,15 @@ import (
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
-// Open has nothing to do, and releases everything. Closing twice is fine.
-func (e *Engine) Close() error {
-	if e.closed.Swap(true) {
-		return nil
-	}
+// Open has nothing to do, and releases everything. Closing twice is fine; whoever
+// comes second, or meanwhile, waits until the store is closed and gets nil.
+func (e *Engine) Close() (err error) {
+	e.closing.Do(func() { err = e.close() })
+	return err
+}
+
+func (e *Engine) close() error {
+	e.closed.Store(true)
 	for e.open.Load() > 0 {
 		<-e.openDone
 	}

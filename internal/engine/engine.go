@@ -26,6 +26,7 @@ type Engine struct {
 	visible atomic.Uint64
 	state   atomic.Pointer[readState]
 	closed  atomic.Bool
+	closing sync.Once
 
 	epochs  *epoch.Domain
 	readers sync.Pool // *reader

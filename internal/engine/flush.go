@@ -179,23 +179,21 @@ func (e *Engine) writeTables(m *compact.Merge, level int, rows uint64) ([]*handl
 // global, unless that is zero. rows 0 means that the tables get no point index.
 func (e *Engine) writeTablesAs(m *compact.Merge, level int, rows, global uint64) ([]*handle, error) {
 	var made []uint64
-	points := map[uint64]*pointindex.Builder{}
-	defer func() {
-		for _, b := range points {
-			b.Discard()
-		}
-	}()
+	points := tableIndexes{}
+	defer points.free()
 	m.Create = func() (compact.Output, error) {
 		b := e.indexBuilder(rows)
 		w, num, err := e.createTable(level, b)
 		made = append(made, num)
-		if b != nil {
-			points[num] = b
-		}
-		if err == nil && global != 0 {
+		switch {
+		case err != nil:
+			return nil, err
+		case global != 0:
 			return unsequenced{w}, nil
+		case b != nil:
+			return &indexed{w, num, b, points}, nil
 		}
-		return w, err
+		return w, nil
 	}
 	metas, err := m.Run()
 	for i := range metas {
@@ -208,7 +206,7 @@ func (e *Engine) writeTablesAs(m *compact.Merge, level int, rows, global uint64)
 	for i := 0; i < len(metas) && err == nil; i++ {
 		var h *handle
 		if h, err = e.openTable(&metas[i]); err == nil {
-			h.attach(points[metas[i].Num])
+			points.attach(h)
 			tables = append(tables, h)
 		}
 	}

@@ -56,13 +56,13 @@ func (e *Engine) Apply(payload []byte, count int) error {
 }
 
 func (e *Engine) apply(w *Write, payload []byte, count int) error {
-	if e.cfg.ReadOnly {
-		return base.ErrReadOnly
-	}
 	if err := e.hold(); err != nil {
 		return err
 	}
 	defer e.release()
+	if e.cfg.ReadOnly {
+		return base.ErrReadOnly
+	}
 	if count == 0 {
 		return nil
 	}

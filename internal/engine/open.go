@@ -90,8 +90,12 @@ func wrap(err error, what string) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// takeLock takes the lock, waiting up to LockTimeout. A read-only Open shares it.
+// takeLock takes the lock, waiting up to LockTimeout. A read-only Open shares it;
+// it does not make the file, without which nobody can be writing.
 func (e *Engine) takeLock() error {
+	if _, err := e.cfg.FS.Stat(e.path(base.FileLock, 0)); e.cfg.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	deadline := time.Now().Add(e.cfg.LockTimeout)
 	for {
 		var err error
@@ -145,16 +149,22 @@ func (e *Engine) load(state *manifest.State) error {
 
 func (e *Engine) openTables(state *manifest.State) error {
 	for _, meta := range state.Version.Tables() {
-		h, err := e.openTable(meta)
+		h, err := e.openListed(meta)
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = base.Corruptf(e.path(base.FileTable, meta.Num), -1, "the table is missing")
-			}
 			return err
 		}
 		e.handles[meta.Num] = h
 	}
 	return nil
+}
+
+// openListed opens a table that the manifest or the log names.
+func (e *Engine) openListed(meta *base.TableMeta) (*handle, error) {
+	h, err := e.openTable(meta)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = base.Corruptf(e.path(base.FileTable, meta.Num), -1, "the table is missing")
+	}
+	return h, err
 }
 
 // removeGarbage removes what earlier runs left behind: files of interrupted

@@ -17,8 +17,8 @@ import (
 const (
 	// indexShare: point indexes may take one part in this many of Memory.
 	indexShare = 4
-	// Bytes a row costs while its index is being built (twice what the index will
-	// take is about right: the entries gathered, and the index itself) and after.
+	// buildingRowBytes is what a row costs while its index is being built: the entry
+	// gathered, and its part of the index.
 	buildingRowBytes = 27
 )
 
@@ -43,16 +43,47 @@ func (e *Engine) indexBuilder(rows uint64) *pointindex.Builder {
 	return pointindex.NewBuilder(e.budget)
 }
 
-// attach builds what points has gathered about h's rows.
-func (h *handle) attach(points *pointindex.Builder) {
-	if points == nil {
-		return
+// tableIndexes are the indexes of tables, by number, that are not open yet.
+type tableIndexes map[uint64]*pointindex.Index
+
+func (x tableIndexes) attach(h *handle) {
+	if index := x[h.meta.Num]; index != nil {
+		h.AttachIndex(index)
+		delete(x, h.meta.Num)
 	}
-	if x, err := points.Build(); err == nil {
-		h.AttachIndex(x)
-	} else {
-		h.searchOnly.Store(true)
+}
+
+// free gives back what was not attached.
+func (x tableIndexes) free() {
+	for _, index := range x {
+		index.Free()
 	}
+}
+
+// indexed builds the index of a table as soon as the table is finished: a builder
+// takes more memory than the index, and on the Go heap.
+type indexed struct {
+	compact.Output
+	num    uint64
+	points *pointindex.Builder
+	made   tableIndexes
+}
+
+func (o *indexed) Finish() (base.TableMeta, error) {
+	meta, err := o.Output.Finish()
+	if err != nil {
+		o.points.Discard()
+		return meta, err
+	}
+	if x, err := o.points.Build(); err == nil { // if not, the indexer finds out why
+		o.made[o.num] = x
+	}
+	return meta, nil
+}
+
+func (o *indexed) Abandon() error {
+	o.points.Discard()
+	return o.Output.Abandon()
 }
 
 // mergedRows estimates from above how many rows one table that job writes will

@@ -266,7 +266,7 @@ func (r *recovering) ingest(s *wal.Loaded, h frame.Header, at int64, payload []b
 	}
 	var tables []*handle
 	for _, a := range edit.Added {
-		t, err := r.e.openTable(a.Table)
+		t, err := r.e.openListed(a.Table)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -274,21 +275,29 @@ func (e *Engine) appendIngest(w *Write, spills []*spill) (*pending, error) {
 	mem := c.mem
 	l := &layer{ingest: ingestRuns(tables), seq: c.nextSeq - 1}
 	p := &pending{durable: w.Durable, install: func() {
-		for _, s := range spills {
-			for _, h := range s.tables {
-				h.kept = true
-			}
-		}
+		keepSpills(spills)
 		for _, t := range tables {
 			e.handles[t.meta.Num] = t
 		}
 		e.insertLayer(l, mem)
-	}, abandon: func() {
+	}, abandon: func(err error) {
 		for _, t := range tables {
 			t.Reader.Close()
 		}
+		if errors.Is(err, base.ErrCommitUnknown) { // a frame in the log may name them
+			keepSpills(spills)
+		}
 	}}
 	return e.enqueue(p, 0), nil
+}
+
+// keepSpills makes the files of private runs outlive them.
+func keepSpills(spills []*spill) {
+	for _, s := range spills {
+		for _, h := range s.tables {
+			h.kept = true
+		}
+	}
 }
 
 // insertLayer publishes l right below the memtable of the segment it stands in.

@@ -42,11 +42,12 @@ type Tx struct {
 
 // Begin starts a transaction.
 func (e *Engine) Begin(writable bool) (*Tx, error) {
-	if writable && e.cfg.ReadOnly {
-		return nil, base.ErrReadOnly
-	}
 	if err := e.hold(); err != nil {
 		return nil, err
+	}
+	if writable && e.cfg.ReadOnly {
+		e.release()
+		return nil, base.ErrReadOnly
 	}
 	r := e.readers.Get().(*reader)
 	tx := &Tx{e: e, r: r, slot: r.slot, writable: writable, durable: !e.cfg.Relaxed}

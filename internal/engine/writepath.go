@@ -29,8 +29,8 @@ type pending struct {
 	end     wal.Position
 	sum     uint32 // of its frame
 	durable bool
-	install func() // ingest: makes its tables readable; under commit.mu
-	abandon func() // ingest: it failed
+	install func()      // ingest: makes its tables readable; under commit.mu
+	abandon func(error) // ingest: it failed
 
 	done bool
 	err  error
@@ -236,7 +236,7 @@ func (e *Engine) conclude(batch []*pending, err error) {
 	for _, p := range batch {
 		p.done, p.err = true, err
 		if err != nil && p.abandon != nil {
-			p.abandon()
+			p.abandon(err)
 		}
 	}
 	e.commit.cond.Broadcast()

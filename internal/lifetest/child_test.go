@@ -40,7 +40,7 @@ type answer struct {
 	Slowest  float64 // seconds of the slowest commit
 	N        int64
 	Disk     int64 // bytes of a copy once it has settled, still open
-	MostRuns int // tables in level 0, at most
+	MostRuns int   // tables in level 0, at most
 }
 
 // stats is the part of the store's statistics that the tests judge.

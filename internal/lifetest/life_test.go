@@ -50,7 +50,7 @@ type life struct {
 // it has come to rest it is as small as a new one.
 func TestLife(t *testing.T) {
 	seed := testSeed(t)
-	total, ids := of(200_000, 5_000_000), of(uint32(150_000), 4_000_000)
+	total, ids := of(200_000, 5_700_000), of(uint32(150_000), 4_000_000) // nine in ten are puts
 	memory := of(int64(16*mb), 128*mb)
 	l := &life{
 		t: t, c: start(t), ops: newOps(seed, ids), now: make(versions, ids), snaps: map[int]versions{}, next: 1,

@@ -1,0 +1,513 @@
+package cairn_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/internal/invariants"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// everywhere runs test on a store that holds what fill put there: in the log, in
+// tables, and after opening it again.
+func everywhere(t *testing.T, fill, test func(t *testing.T, db *cairn.DB)) {
+	for _, place := range []string{"log", "tables", "reopened"} {
+		t.Run(place, func(t *testing.T) {
+			opts := inMemory(&cairn.Options{Durability: cairn.Relaxed})
+			db := openAt(t, "/db", opts)
+			fill(t, db)
+			switch place {
+			case "tables":
+				check(t, db.Compact(t.Context(), cairn.Range{}))
+			case "reopened":
+				check(t, db.Close())
+				db = openAt(t, "/db", opts)
+			}
+			test(t, db)
+		})
+	}
+}
+
+func TestOneShot(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *cairn.DB) {
+		put(t, db, "a", "1")
+		put(t, db, "gone", "1")
+		put(t, db, "twice", "first")
+		put(t, db, "twice", "second")
+		check(t, db.Put(b("empty"), nil))
+		check(t, db.Delete(b("gone")))
+		check(t, db.Delete(b("never there")))
+	}, func(t *testing.T, db *cairn.DB) {
+		wantValue(t, db, "a", "1")
+		wantValue(t, db, "twice", "second")
+		wantValue(t, db, "gone", "")
+		wantValue(t, db, "never there", "")
+		for key, want := range map[string]bool{"a": true, "empty": true, "gone": false, "b": false} {
+			if ok, err := db.Has(b(key)); ok != want || err != nil {
+				t.Errorf("has %q: %v, %v", key, ok, err)
+			}
+		}
+		if v, err := db.Get(b("empty")); v == nil || len(v) != 0 || err != nil {
+			t.Errorf("an empty value is %#v, %v", v, err)
+		}
+		check(t, db.View(func(tx *cairn.Tx) error {
+			v, err := tx.Get(b("empty"))
+			if v == nil || len(v) != 0 {
+				t.Errorf("an empty value is %#v in a transaction", v)
+			}
+			for k, v := range tx.Scan(cairn.Range{}) {
+				if v == nil {
+					t.Errorf("scan: the value of %q is nil", k)
+				}
+			}
+			return err
+		}))
+	})
+}
+
+// TestGetReturnsACopy: what Get returned is the caller's to change.
+func TestGetReturnsACopy(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *cairn.DB) { put(t, db, "a", "value") }, func(t *testing.T, db *cairn.DB) {
+		v, err := db.Get(b("a"))
+		check(t, err)
+		for i := range v {
+			v[i] = 'x'
+		}
+		wantValue(t, db, "a", "value")
+	})
+}
+
+// TestArgumentsAreCopied: keys and values may be overwritten after the call.
+func TestArgumentsAreCopied(t *testing.T) {
+	db := openNew(t, nil)
+	key, value := b("key"), b("value")
+	spoil := func() { copy(key, "xxx"); copy(value, "xxxxx") }
+	restore := func() { copy(key, "key"); copy(value, "value") }
+	check(t, db.Put(key, value))
+	spoil()
+	wantValue(t, db, "key", "value")
+	restore()
+	batch := cairn.NewBatch()
+	batch.Put(key, value)
+	spoil()
+	check(t, db.Write(batch))
+	wantValue(t, db, "key", "value")
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		restore()
+		check(t, tx.Put(key, value))
+		spoil()
+		v, err := tx.Get(b("key"))
+		if string(v) != "value" {
+			t.Errorf("own write reads %q", v)
+		}
+		return err
+	}))
+	wantValue(t, db, "key", "value")
+}
+
+func TestGetTo(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *cairn.DB) {
+		put(t, db, "a", "value")
+		check(t, db.Put(b("empty"), nil))
+	}, func(t *testing.T, db *cairn.DB) {
+		buf := make([]byte, 3, 64)
+		v, err := db.GetTo(b("a"), buf)
+		if err != nil || string(v) != "value" || &v[0] != &buf[0] {
+			t.Fatalf("%q, %v", v, err)
+		}
+		v, err = db.GetTo(b("a"), make([]byte, 0, 2))
+		if err != nil || string(v) != "value" {
+			t.Fatalf("too small a buffer: %q, %v", v, err)
+		}
+		if v, err = db.GetTo(b("empty"), nil); err != nil || v == nil || len(v) != 0 {
+			t.Fatalf("empty value: %#v, %v", v, err)
+		}
+		if v, err = db.GetTo(b("b"), buf); !errors.Is(err, cairn.ErrNotFound) || v != nil {
+			t.Fatalf("absent: %q, %v", v, err)
+		}
+	})
+}
+
+// TestReadsDoNotAllocate is a promise of GetTo, Has, and of Get in a transaction.
+func TestReadsDoNotAllocate(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("assertions and the race detector allocate")
+	}
+	everywhere(t, func(t *testing.T, db *cairn.DB) {
+		for i := range 1000 {
+			check(t, db.Put(fmt.Appendf(nil, "key%04d", i), bytes.Repeat(b("v"), 100)))
+		}
+	}, func(t *testing.T, db *cairn.DB) {
+		key, absent, buf := b("key0500"), b("key0500x"), make([]byte, 0, 200)
+		tx, err := db.Begin(false)
+		check(t, err)
+		defer tx.Rollback()
+		for name, read := range map[string]func() error{
+			"GetTo":  func() error { _, err := db.GetTo(key, buf); return err },
+			"Has":    func() error { _, err := db.Has(key); return err },
+			"Tx.Get": func() error { _, err := tx.Get(key); return err },
+			"Tx.Has": func() error { _, err := tx.Has(key); return err },
+			"GetTo of an absent key": func() error {
+				if _, err := db.GetTo(absent, buf); !errors.Is(err, cairn.ErrNotFound) {
+					return errors.New("it is there")
+				}
+				return nil
+			},
+		} {
+			check(t, read()) // pins its page, fills pools
+			if n := testing.AllocsPerRun(200, func() {
+				if err := read(); err != nil {
+					t.Error(err)
+				}
+			}); n != 0 {
+				t.Errorf("%s: %v allocations", name, n)
+			}
+		}
+	})
+}
+
+func TestCloseTwice(t *testing.T) {
+	db := openNew(t, nil)
+	put(t, db, "a", "1")
+	check(t, db.Close())
+	check(t, db.Close())
+}
+
+// calls are all calls on a store that can fail.
+var calls = map[string]func(db *cairn.DB) error{
+	"Get":    func(db *cairn.DB) error { _, err := db.Get(b("a")); return err },
+	"GetTo":  func(db *cairn.DB) error { _, err := db.GetTo(b("a"), make([]byte, 9)); return err },
+	"Has":    func(db *cairn.DB) error { _, err := db.Has(b("a")); return err },
+	"Put":    func(db *cairn.DB) error { return db.Put(b("a"), b("2")) },
+	"Delete": func(db *cairn.DB) error { return db.Delete(b("b")) },
+	"Write": func(db *cairn.DB) error {
+		batch := cairn.NewBatch()
+		batch.Put(b("a"), b("2"))
+		return db.Write(batch)
+	},
+	"View": func(db *cairn.DB) error {
+		return db.View(func(tx *cairn.Tx) error { _, err := tx.Get(b("a")); return err })
+	},
+	"Update": func(db *cairn.DB) error {
+		return db.Update(func(tx *cairn.Tx) error { _, err := tx.Get(b("a")); tx.Put(b("a"), b("2")); return err })
+	},
+	"Begin": func(db *cairn.DB) error {
+		tx, err := db.Begin(true)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		for range tx.Scan(cairn.Range{}) {
+		}
+		return tx.Err()
+	},
+	"Begin to read": func(db *cairn.DB) error {
+		tx, err := db.Begin(false)
+		if err != nil {
+			return err
+		}
+		return tx.Commit()
+	},
+	"Sync":    func(db *cairn.DB) error { return db.Sync() },
+	"Compact": func(db *cairn.DB) error { return db.Compact(context.Background(), cairn.Range{}) },
+	"Verify":  func(db *cairn.DB) error { _, err := db.Verify(context.Background()); return err },
+	"empty Write": func(db *cairn.DB) error {
+		return db.Write(cairn.NewBatch())
+	},
+}
+
+func TestClosedStore(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		opts := inMemory(nil)
+		db := openAt(t, "/db", opts)
+		put(t, db, "a", "1")
+		if readOnly {
+			check(t, db.Close())
+			opts.ReadOnly = true
+			db = openAt(t, "/db", opts)
+		}
+		check(t, db.Close())
+		for name, call := range calls {
+			if err := call(db); !errors.Is(err, cairn.ErrClosed) {
+				t.Errorf("%s on a closed store (read-only %v): %v", name, readOnly, err)
+			}
+		}
+		if s := db.Stats(); s.Tables != 0 || s.MemoryUsed != 0 {
+			t.Errorf("statistics of a closed store: %+v", s)
+		}
+	}
+}
+
+// TestCloseBesideCalls closes a store while everything is called. Each call works
+// or says that the store is closed.
+func TestCloseBesideCalls(t *testing.T) {
+	for round := range 30 {
+		m := memfs.New()
+		m.StopJournal()
+		db, err := cairn.Open("/db", &cairn.Options{FS: m, Durability: cairn.Relaxed, Memory: 1 << 20})
+		check(t, err)
+		put(t, db, "a", "1")
+		var wg sync.WaitGroup
+		for name, call := range calls {
+			wg.Go(func() {
+				for {
+					switch err := call(db); {
+					case errors.Is(err, cairn.ErrClosed):
+						return
+					case err != nil && !errors.Is(err, cairn.ErrConflict):
+						t.Errorf("%s beside Close: %v", name, err)
+						return
+					}
+					db.Stats()
+				}
+			})
+		}
+		time.Sleep(time.Duration(round%4) * 500 * time.Microsecond)
+		check(t, db.Close())
+		wg.Wait()
+	}
+}
+
+func TestCloseWaitsForTransactions(t *testing.T) {
+	for _, writable := range []bool{false, true} {
+		db := openNew(t, nil)
+		put(t, db, "a", "1")
+		tx, err := db.Begin(writable)
+		check(t, err)
+		closed := make(chan error, 1)
+		go func() { closed <- db.Close() }()
+		select {
+		case err := <-closed:
+			t.Fatalf("Close did not wait: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if _, err := db.Begin(false); !errors.Is(err, cairn.ErrClosed) {
+			t.Errorf("Begin while closing: %v", err)
+		}
+		v, err := tx.Get(b("a"))
+		if err != nil || string(v) != "1" {
+			t.Errorf("%q, %v", v, err)
+		}
+		if writable {
+			check(t, tx.Put(b("b"), b("2")))
+			check(t, tx.Commit())
+		}
+		check(t, tx.Rollback())
+		check(t, <-closed)
+	}
+}
+
+// TestConcurrentClose: each Close returns only once the store is closed.
+func TestConcurrentClose(t *testing.T) {
+	for range 20 {
+		opts := inMemory(nil)
+		db, err := cairn.Open("/db", opts)
+		check(t, err)
+		put(t, db, "a", "1")
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+				again, err := cairn.Open("/db", &cairn.Options{FS: opts.FS, ReadOnly: true})
+				if err != nil {
+					t.Errorf("after Close: %v", err)
+					return
+				}
+				if err := again.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestSyncMakesRelaxedDurable(t *testing.T) {
+	m := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Durability: cairn.Relaxed, SyncInterval: time.Hour})
+	for i := range 100 {
+		check(t, db.Put(fmt.Appendf(nil, "%03d", i), b("v")))
+	}
+	if n := afterPowerCut(t, m); n != 0 {
+		t.Errorf("%d relaxed puts survived without a sync; the test shows nothing", n)
+	}
+	check(t, db.Sync())
+	if n := afterPowerCut(t, m); n != 100 {
+		t.Errorf("%d of 100 puts survived after Sync", n)
+	}
+}
+
+// afterPowerCut counts the keys of the store if the power went now and nothing
+// unsynced reached the disk.
+func afterPowerCut(t *testing.T, m *memfs.FS) (n int) {
+	t.Helper()
+	j := m.Journal()
+	disk := j.State(j.Len(), memfs.Choice{})
+	db, err := cairn.Open("/db", &cairn.Options{FS: disk})
+	check(t, err)
+	check(t, db.View(func(tx *cairn.Tx) error {
+		for range tx.Keys(cairn.Range{}) {
+			n++
+		}
+		return nil
+	}))
+	check(t, db.Close())
+	return n
+}
+
+func TestSyncInterval(t *testing.T) {
+	m := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Durability: cairn.Relaxed, SyncInterval: 5 * time.Millisecond})
+	put(t, db, "a", "1")
+	for deadline := time.Now().Add(5 * time.Second); afterPowerCut(t, m) != 1; {
+		if time.Now().After(deadline) {
+			t.Fatal("not synced in the background")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestSetDurability(t *testing.T) {
+	m := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Durability: cairn.Relaxed, SyncInterval: time.Hour})
+	with := func(d cairn.Durability, key string) {
+		check(t, db.Update(func(tx *cairn.Tx) error {
+			tx.SetDurability(d)
+			return tx.Put(b(key), nil)
+		}))
+	}
+	with(cairn.Relaxed, "a")
+	if n := afterPowerCut(t, m); n != 0 {
+		t.Errorf("%d keys survived", n)
+	}
+	with(cairn.Durable, "b") // and everything before it
+	if n := afterPowerCut(t, m); n != 2 {
+		t.Errorf("%d keys survived a durable commit, want 2", n)
+	}
+	with(cairn.Durability(77), "c") // unknown: the safe side
+	if n := afterPowerCut(t, m); n != 3 {
+		t.Errorf("%d keys survived, want 3", n)
+	}
+}
+
+func TestCompactAndVerify(t *testing.T) {
+	db := openNew(t, &cairn.Options{Memory: 1 << 20, Durability: cairn.Relaxed})
+	for i := range 3000 {
+		check(t, db.Put(fmt.Appendf(nil, "key%04d", i%500), bytes.Repeat([]byte{byte(i)}, 300)))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	s := db.Stats()
+	if s.Entries != 500 || s.Levels[0].Tables != 0 || s.SpaceAmplification != 1 || s.LogBytes > 4096 {
+		t.Errorf("after Compact: %+v", s)
+	}
+	r, err := db.Verify(t.Context())
+	if err != nil || r.Entries != 500 || r.Tables != s.Tables || r.Problems != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = db.Verify(ctx)
+	expect(t, err, context.Canceled)
+	put(t, db, "more", "1")
+	if err := db.Compact(ctx, cairn.Range{}); !errors.Is(err, context.Canceled) && err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStats(t *testing.T) {
+	db := openNew(t, &cairn.Options{Memory: 4 << 20, Durability: cairn.Relaxed})
+	if s := db.Stats(); s.MemoryLimit != 4<<20 || s.Seq != 0 || s.DiskBytes != 0 || s.Recovery != (cairn.RecoveryStats{}) {
+		t.Errorf("empty store: %+v", s)
+	}
+	value := make([]byte, 500)
+	for i := range 5000 {
+		value[0] = byte(i)
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), value))
+	}
+	tx, err := db.Begin(false)
+	check(t, err)
+	_, err = tx.Get(b("key04999"))
+	check(t, err)
+	_, err = tx.Get(b("key00000"))
+	check(t, err)
+	s := db.Stats()
+	if s.Seq != 5000 || s.OpenTransactions != 1 || s.CommittedBytes < 5000*508 || s.Flushes == 0 || s.FlushedBytes == 0 ||
+		s.Memtables == 0 || s.MemoryUsed < s.Memtables || s.DiskBytes == 0 || s.BackgroundError != nil || s.PinnedBytes == 0 {
+		t.Errorf("%+v", s)
+	}
+	if s.WriteAmplification <= 1 {
+		t.Errorf("write amplification %v", s.WriteAmplification)
+	}
+	check(t, tx.Rollback())
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	if s := db.Stats(); s.OpenTransactions != 0 || s.PinnedBytes != 0 || s.Entries != 5000 || s.Compactions == 0 || s.CompactedBytes == 0 {
+		t.Errorf("%+v", s)
+	}
+	for deadline := time.Now().Add(5 * time.Second); db.Stats().CompactionDebt != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("debt that nobody works off:", db.Stats().CompactionDebt)
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	var mu sync.Mutex
+	kinds := map[cairn.EventKind]int{}
+	db := openNew(t, &cairn.Options{Memory: 1 << 20, Durability: cairn.Relaxed, OnEvent: func(e cairn.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		kinds[e.Kind]++
+		if e.Time.IsZero() || e.Err != nil {
+			t.Errorf("%+v", e)
+		}
+	}})
+	for i := range 2000 {
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), make([]byte, 500)))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	mu.Lock()
+	defer mu.Unlock()
+	if kinds[cairn.EventFlush] == 0 || kinds[cairn.EventCompaction] == 0 {
+		t.Errorf("%v", kinds)
+	}
+}
+
+// TestNoGoroutineStays: a closed store leaves nothing running.
+func TestNoGoroutineStays(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 5 {
+		db, err := cairn.Open("/db", inMemory(nil))
+		check(t, err)
+		put(t, db, "a", "1")
+		check(t, db.Close())
+	}
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+// TestManyStores: stores in one process do not know of each other.
+func TestManyStores(t *testing.T) {
+	m := inMemory(nil).FS
+	var all []*cairn.DB
+	for i := range 8 {
+		db := openAt(t, fmt.Sprintf("/db%d", i), &cairn.Options{FS: m, Memory: 2 << 20})
+		put(t, db, "who", fmt.Sprint(i))
+		all = append(all, db)
+	}
+	for i, db := range slices.Backward(all) {
+		wantValue(t, db, "who", fmt.Sprint(i))
+	}
+}

@@ -1,0 +1,7 @@
+package cairn_test
+
+import (
+	"errors"
+)
+
+var errDisk = errors.New("the disk is bad")

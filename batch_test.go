@@ -1,0 +1,154 @@
+package cairn_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cairndb/cairn"
+)
+
+func TestBatch(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *cairn.DB) {
+		put(t, db, "old", "1")
+		put(t, db, "range/1", "1")
+		put(t, db, "range/2", "1")
+		batch := cairn.NewBatch()
+		batch.Put(b("new"), b("1"))
+		batch.Put(b("new"), b("2"))
+		batch.Delete(b("old"))
+		batch.Put(b("range/3"), b("lost"))
+		batch.DeleteRange(cairn.Prefix(b("range/")))
+		batch.Put(b("range/2"), b("kept"))
+		batch.Put(b("put, deleted"), nil)
+		batch.Delete(b("put, deleted"))
+		batch.DeleteRange(cairn.Range{Low: b("z"), High: b("a")}) // nothing
+		if batch.Len() != 8 {
+			t.Errorf("%d writes", batch.Len())
+		}
+		seq := db.Stats().Seq
+		check(t, db.Write(batch))
+		if s := db.Stats().Seq; s != seq+8 {
+			t.Errorf("sequence %d, was %d", s, seq)
+		}
+	}, func(t *testing.T, db *cairn.DB) {
+		wantKeys(t, db, "new", "range/2")
+		wantValue(t, db, "new", "2")
+		wantValue(t, db, "range/2", "kept")
+	})
+}
+
+// wantKeys checks the keys of the whole store.
+func wantKeys(t testing.TB, db *cairn.DB, want ...string) {
+	t.Helper()
+	var got []string
+	check(t, db.View(func(tx *cairn.Tx) error {
+		got = keysOf(tx, cairn.Range{})
+		return nil
+	}))
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("keys %q, want %q", got, want)
+	}
+}
+
+func keysOf(tx *cairn.Tx, r cairn.Range) (keys []string) {
+	for k := range tx.Keys(r) {
+		keys = append(keys, string(k))
+	}
+	return keys
+}
+
+// TestBatchErrors: the first error decides, and then nothing is written.
+func TestBatchErrors(t *testing.T) {
+	db := openNew(t, nil)
+	long := make([]byte, cairn.MaxKeyBytes+1)
+	for name, c := range map[string]struct {
+		spoil func(*cairn.Batch)
+		want  error
+	}{
+		"empty key":        {func(batch *cairn.Batch) { batch.Put(nil, b("1")) }, cairn.ErrEmptyKey},
+		"long key":         {func(batch *cairn.Batch) { batch.Put(long, b("1")) }, cairn.ErrKeyTooLarge},
+		"long value":       {func(batch *cairn.Batch) { batch.Put(b("x"), make([]byte, cairn.MaxValueBytes+1)) }, cairn.ErrValueTooLarge},
+		"delete of empty":  {func(batch *cairn.Batch) { batch.Delete(b("")) }, cairn.ErrEmptyKey},
+		"delete of long":   {func(batch *cairn.Batch) { batch.Delete(long) }, cairn.ErrKeyTooLarge},
+		"range from long":  {func(batch *cairn.Batch) { batch.DeleteRange(cairn.Range{Low: long}) }, cairn.ErrKeyTooLarge},
+		"range up to long": {func(batch *cairn.Batch) { batch.DeleteRange(cairn.Range{High: long}) }, cairn.ErrKeyTooLarge},
+		"two errors":       {func(batch *cairn.Batch) { batch.Delete(long); batch.Delete(nil) }, cairn.ErrKeyTooLarge},
+	} {
+		batch := cairn.NewBatch()
+		batch.Put(b("good"), b("1"))
+		c.spoil(batch)
+		batch.Put(b("good too"), b("1"))
+		for range 2 {
+			if err := db.Write(batch); err == nil {
+				t.Errorf("%s: no error", name)
+			} else {
+				expect(t, err, c.want)
+			}
+		}
+		wantKeys(t, db)
+		batch.Reset()
+		if batch.Len() != 0 {
+			t.Errorf("%d writes after Reset", batch.Len())
+		}
+		batch.Put(b("reset"), nil)
+		check(t, db.Write(batch))
+		check(t, db.Delete(b("reset")))
+	}
+}
+
+// TestBatchAgain: a batch can be written more than once.
+func TestBatchAgain(t *testing.T) {
+	db := openNew(t, nil)
+	batch := cairn.NewBatch()
+	check(t, db.Write(batch)) // empty: nothing happens
+	batch.Put(b("a"), b("1"))
+	for range 3 {
+		check(t, db.Write(batch))
+		wantValue(t, db, "a", "1")
+		check(t, db.Delete(b("a")))
+	}
+	batch.Put(b("b"), b("2"))
+	check(t, db.Write(batch))
+	wantKeys(t, db, "a", "b")
+}
+
+// TestBatchOfAnySize: from one write to more than memory holds, all or nothing.
+func TestBatchOfAnySize(t *testing.T) {
+	for _, n := range []int{1, 100, 1000, 20_000} {
+		opts := inMemory(&cairn.Options{Memory: 1 << 20})
+		db := openAt(t, "/db", opts)
+		put(t, db, "range/x", "1")
+		batch := cairn.NewBatch()
+		for i := range n {
+			batch.Put(fmt.Appendf(nil, "key%06d", i*7919%n), fmt.Appendf(nil, "%0200d", i))
+		}
+		batch.DeleteRange(cairn.Prefix(b("range/")))
+		batch.Put(b("key000000"), b("last"))
+		check(t, db.Write(batch))
+		verify := func() {
+			t.Helper()
+			check(t, db.View(func(tx *cairn.Tx) error {
+				i := 0
+				for k := range tx.Keys(cairn.Range{}) {
+					if string(k) != fmt.Sprintf("key%06d", i) {
+						t.Fatalf("n=%d: row %d is %q", n, i, k)
+					}
+					i++
+				}
+				if i != n {
+					t.Fatalf("%d rows of %d", i, n)
+				}
+				return nil
+			}))
+			wantValue(t, db, "key000000", "last")
+			if n > 1 {
+				wantValue(t, db, fmt.Sprintf("key%06d", 7919%n), fmt.Sprintf("%0200d", 1))
+			}
+		}
+		verify()
+		check(t, db.Close())
+		db = openAt(t, "/db", opts)
+		verify()
+		check(t, db.Close())
+	}
+}
