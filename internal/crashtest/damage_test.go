@@ -1,12 +1,18 @@
 package crashtest
 
 import (
+	"flag"
 	"fmt"
 	"iter"
+	"path"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
+
+var sample = flag.Int("crash.sample", 1, "suffer only one in so many damages")
 
 // fill gives a store tables on two levels, range deletes, a large transaction and,
 // unless it is closed, commits in the log.
@@ -46,6 +52,18 @@ func patients(t *testing.T) (closed, killed *Patient, other *Run) {
 	return closed, killed, other
 }
 
+// some yields one in -crash.sample of all.
+func some(all iter.Seq[Damage]) iter.Seq[Damage] {
+	return func(yield func(Damage) bool) {
+		n := 0
+		for d := range all {
+			if n++; n%*sample == 0 && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
 func suffer(t *testing.T, p *Patient, all iter.Seq[Damage]) {
 	t.Helper()
 	var counts [outcomes]int
@@ -77,12 +95,12 @@ func TestFlips(t *testing.T) {
 	t.Logf("closed: %d bytes; killed: %d bytes", size(closed), size(killed))
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
-		suffer(t, closed, closed.Flips(func(string, []byte, int) bool { return true }))
+		suffer(t, closed, some(closed.Flips(func(string, []byte, int) bool { return true })))
 	})
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
 		// Tables are the same as in a closed store: a part of their bytes will do.
-		suffer(t, killed, killed.Flips(func(name string, b []byte, off int) bool {
+		suffer(t, killed, some(killed.Flips(func(name string, b []byte, off int) bool {
 			step := 1
 			if kindOf(name) == base.FileTable {
 				step = 7
@@ -90,7 +108,7 @@ func TestFlips(t *testing.T) {
 				step = 64
 			}
 			return *longFlag > 0 || off%step == 0
-		}))
+		})))
 	})
 }
 
@@ -124,12 +142,60 @@ func TestOtherDamage(t *testing.T) {
 	for name, p := range map[string]*Patient{"closed": closed, "killed": killed} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			t.Run("cut", func(t *testing.T) { suffer(t, p, p.Cuts(cuts)) })
-			t.Run("sectors", func(t *testing.T) { suffer(t, p, p.Sectors()) })
+			t.Run("cut", func(t *testing.T) { suffer(t, p, some(p.Cuts(cuts))) })
+			t.Run("sectors", func(t *testing.T) { suffer(t, p, some(p.Sectors())) })
 			t.Run("removed", func(t *testing.T) { suffer(t, p, p.Deletions()) })
 			t.Run("exchanged", func(t *testing.T) { suffer(t, p, p.Exchanges()) })
 			t.Run("foreign", func(t *testing.T) { suffer(t, p, p.Foreign(foreign)) })
 			t.Run("foreign closed", func(t *testing.T) { suffer(t, p, p.Foreign(foreignClosed)) })
 		})
+	}
+}
+
+// liveFiles returns the names of the files with a header that the manifest names.
+func liveFiles(t *testing.T, p *Patient) map[string]bool {
+	s, err := manifest.Recover(p.Image, Dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := map[string]bool{base.FileName(base.FileManifest, s.Manifest): true}
+	for _, seg := range s.Segments {
+		live[base.FileName(base.FileLog, seg.Num)] = true
+	}
+	for _, meta := range s.Version.Tables() {
+		live[base.FileName(base.FileTable, meta.Num)] = true
+	}
+	return live
+}
+
+// TestForgedHeaders gives files headers of another identity, checksums included:
+// what the rest of the file is bound to must not matter.
+func TestForgedHeaders(t *testing.T) {
+	closed, killed, _ := patients(t)
+	for _, p := range []*Patient{closed, killed} {
+		live := liveFiles(t, p)
+		for _, name := range p.Image.Files() {
+			if !live[path.Base(name)] {
+				continue
+			}
+			b, _ := p.Image.ReadFile(name)
+			h, err := base.DecodeFileHeader(b, kindOf(name), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, forge := range map[string]func(h *base.FileHeader){
+				"file id": func(h *base.FileHeader) { h.File = base.NewID() },
+				"store":   func(h *base.FileHeader) { h.Store = base.NewID() },
+				"number":  func(h *base.FileHeader) { h.Num++ },
+			} {
+				forged := h
+				forge(&forged)
+				changed := append(base.AppendFileHeader(nil, forged), b[base.FileHeaderBytes:]...)
+				o, err := p.Suffer(Damage{What: name + ": other " + what, Do: func(f *memfs.FS) error { return f.WriteFile(name, changed) }}, false)
+				if o != Refused || err != nil {
+					t.Errorf("%s with another %s: %v %v", name, what, o, err)
+				}
+			}
+		}
 	}
 }

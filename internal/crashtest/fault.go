@@ -32,11 +32,12 @@ const (
 	ENOSPC         // the disk is full
 	ShortEIO       // half of the bytes, then EIO
 	ShortSpace     // half of the bytes, then a full disk
+	WholeEIO       // all of the bytes, but EIO
 	LostPages      // sync: EIO, and no later sync covers the bytes (memfs.FailSyncs)
 )
 
 func (h How) String() string {
-	return [...]string{"EIO", "ENOSPC", "short EIO", "short ENOSPC", "lost pages"}[h]
+	return [...]string{"EIO", "ENOSPC", "short EIO", "short ENOSPC", "whole but EIO", "lost pages"}[h]
 }
 
 func (f Fault) String() string {
@@ -65,6 +66,8 @@ func (f Fault) action() faultfs.Action {
 		return faultfs.Fail(vfs.ErrNoSpace)
 	case ShortEIO:
 		return faultfs.Short(faultfs.Half, errDisk)
+	case WholeEIO:
+		return faultfs.Short(allBytes, errDisk)
 	case ShortSpace:
 		return faultfs.Short(faultfs.Half, vfs.ErrNoSpace)
 	}
@@ -81,7 +84,7 @@ var Kinds = []faultfs.Kind{
 func Hows(k faultfs.Kind) []How {
 	switch k {
 	case faultfs.Write:
-		return []How{EIO, ENOSPC, ShortEIO, ShortSpace}
+		return []How{EIO, ENOSPC, ShortEIO, ShortSpace, WholeEIO}
 	case faultfs.Read:
 		return []How{EIO, ShortEIO}
 	case faultfs.Sync:

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -14,31 +14,35 @@ import (
 const Dir = "/db"
 
 // memory is small so that segments are small and everything happens often.
-const memory = engine.MinMemory
-
-// rootPrefix is the prefix of the root bucket's keys.
-var rootPrefix = base.AppendBucketPrefix(nil, 0)
+const memory = 1 << 20
 
 // Store is a store as workloads use it.
-type Store struct{ e *engine.Engine }
+type Store struct{ db *cairn.DB }
 
 // Open opens the store in Dir.
 func Open(fsys vfs.FS, relaxed bool) (*Store, error) {
-	return open(engine.Config{FS: fsys, Relaxed: relaxed})
+	o := &cairn.Options{FS: fsys}
+	if relaxed {
+		o.Durability = cairn.Relaxed
+	}
+	return open(o)
 }
 
 // OpenReadOnly opens the store in Dir for reading.
 func OpenReadOnly(fsys vfs.FS) (*Store, error) {
-	return open(engine.Config{FS: fsys, ReadOnly: true})
+	return open(&cairn.Options{FS: fsys, ReadOnly: true})
 }
 
-func open(c engine.Config) (*Store, error) {
-	c.Dir, c.SyncInterval, c.Memory = Dir, time.Hour, memory
-	e, err := engine.Open(c)
+func open(o *cairn.Options) (*Store, error) {
+	o.Memory = memory
+	if o.SyncInterval == 0 {
+		o.SyncInterval = time.Hour
+	}
+	db, err := cairn.Open(Dir, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{e}, nil
+	return &Store{db}, nil
 }
 
 // Pair is a key with its value.
@@ -46,46 +50,30 @@ type Pair struct{ Key, Value string }
 
 // Contents returns everything in the store, in order of keys.
 func (s *Store) Contents() (pairs []Pair, err error) {
-	tx, err := s.e.Begin(false)
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback()
-	it := tx.NewIter(rootPrefix, base.PrefixEnd(rootPrefix))
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		v, err := it.Value()
-		if err != nil {
-			return pairs, err
+	err = s.db.View(func(tx *cairn.Tx) error {
+		for k, v := range tx.Scan(cairn.Range{}) {
+			pairs = append(pairs, Pair{string(k), string(v)})
 		}
-		pairs = append(pairs, Pair{string(it.Key()[len(rootPrefix):]), string(v)})
-	}
-	return pairs, it.Err()
+		return nil
+	})
+	return pairs, err
 }
 
 // Backward returns everything in the store, in descending order of keys.
 func (s *Store) Backward() (pairs []Pair, err error) {
-	tx, err := s.e.Begin(false)
-	if err != nil {
-		return nil, err
-	}
-	defer tx.Rollback()
-	it := tx.NewIter(rootPrefix, base.PrefixEnd(rootPrefix))
-	defer it.Close()
-	for ok := it.Last(); ok; ok = it.Prev() {
-		v, err := it.Value()
-		if err != nil {
-			return pairs, err
+	err = s.db.View(func(tx *cairn.Tx) error {
+		for k, v := range tx.ScanBackward(cairn.Range{}) {
+			pairs = append(pairs, Pair{string(k), string(v)})
 		}
-		pairs = append(pairs, Pair{string(it.Key()[len(rootPrefix):]), string(v)})
-	}
-	return pairs, it.Err()
+		return nil
+	})
+	return pairs, err
 }
 
 // Get returns the value of key.
 func (s *Store) Get(key string) (string, bool, error) {
-	v, err := s.e.GetTo(rootPrefix, []byte(key), nil)
-	if errors.Is(err, base.ErrNotFound) {
+	v, err := s.db.Get([]byte(key))
+	if errors.Is(err, cairn.ErrNotFound) {
 		return "", false, nil
 	}
 	return string(v), err == nil, err
@@ -93,51 +81,51 @@ func (s *Store) Get(key string) (string, bool, error) {
 
 // Commit makes ops one commit and returns its sequence.
 func (s *Store) Commit(ops []Op, durable bool) (uint64, error) {
-	tx, err := s.e.Begin(true)
+	tx, err := s.db.Begin(true)
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback()
-	tx.SetDurable(durable)
+	if durable {
+		tx.SetDurability(cairn.Durable)
+	} else {
+		tx.SetDurability(cairn.Relaxed)
+	}
 	for _, op := range ops {
 		if err := op.do(tx); err != nil {
 			return 0, err
 		}
 	}
-	return tx.Commit()
+	err = tx.Commit()
+	return tx.CommitSeq(), err
 }
 
-func internal(key string) []byte { return append(append([]byte(nil), rootPrefix...), key...) }
-
-func (op *Op) do(tx *engine.Tx) error {
+func (op *Op) do(tx *cairn.Tx) error {
 	switch op.Kind {
 	case base.KindDelete:
-		return tx.Delete(internal(op.Key))
+		return tx.Delete([]byte(op.Key))
 	case base.KindRangeDelete:
-		return tx.DeleteRange(internal(op.Key), internal(op.Value))
+		return tx.DeleteRange(cairn.Range{Low: []byte(op.Key), High: []byte(op.Value)})
 	}
-	return tx.Put(internal(op.Key), []byte(op.Value))
+	return tx.Put([]byte(op.Key), []byte(op.Value))
 }
 
 // Sync makes acknowledged commits durable.
-func (s *Store) Sync() error { return s.e.Sync() }
+func (s *Store) Sync() error { return s.db.Sync() }
 
 // Compact flushes, and merges what lies in [low, high) of keys.
 func (s *Store) Compact(low, high string) error {
-	return s.e.Compact(context.Background(), internal(low), internal(high))
+	return s.db.Compact(context.Background(), cairn.Range{Low: []byte(low), High: []byte(high)})
 }
 
 // Verify reads every table.
 func (s *Store) Verify() error {
-	_, err := s.e.Verify(context.Background(), nil)
+	_, err := s.db.Verify(context.Background())
 	return err
 }
 
 // Dropped returns the bytes that Open reported as dropped.
-func (s *Store) Dropped() int64 { return s.e.Stats().Recovery.DroppedBytes }
-
-// Tables returns the number of tables.
-func (s *Store) Tables() int { return s.e.Stats().Tables }
+func (s *Store) Dropped() int64 { return s.db.Stats().Recovery.DroppedBytes }
 
 // Close closes the store.
-func (s *Store) Close() error { return s.e.Close() }
+func (s *Store) Close() error { return s.db.Close() }

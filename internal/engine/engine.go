@@ -65,6 +65,7 @@ type Engine struct {
 	wake       chan struct{} // the keeper's
 	wakeMerge  chan struct{} // the compactor's
 	wakeIndex  chan struct{} // the indexer's
+	indexing   atomic.Int64  // bytes promised to point indexes being built
 
 	counters counters
 	recovery RecoveryStats

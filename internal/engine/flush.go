@@ -11,7 +11,6 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
@@ -182,18 +181,15 @@ func (e *Engine) writeTablesAs(m *compact.Merge, level int, rows, global uint64)
 	points := tableIndexes{}
 	defer points.free()
 	m.Create = func() (compact.Output, error) {
-		b := e.indexBuilder(rows)
-		w, num, err := e.createTable(level, b)
+		out, num, err := e.createOutput(level, rows, points)
 		made = append(made, num)
 		switch {
-		case err != nil:
+		case err != nil: // out is a nil pointer: it must not become an interface
 			return nil, err
 		case global != 0:
-			return unsequenced{w}, nil
-		case b != nil:
-			return &indexed{w, num, b, points}, nil
+			return unsequenced{out}, nil
 		}
-		return w, nil
+		return out, nil
 	}
 	metas, err := m.Run()
 	for i := range metas {
@@ -222,7 +218,7 @@ func (e *Engine) writeTablesAs(m *compact.Merge, level int, rows, global uint64)
 	return nil, err
 }
 
-func (e *Engine) createTable(level int, points *pointindex.Builder) (*table.Writer, uint64, error) {
+func (e *Engine) createTable(level int, opts table.WriterOptions) (*table.Writer, uint64, error) {
 	e.manifestMu.Lock()
 	num := e.newFileNum()
 	e.manifestMu.Unlock()
@@ -230,9 +226,8 @@ func (e *Engine) createTable(level int, points *pointindex.Builder) (*table.Writ
 	if err != nil {
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
-	w := table.NewWriter(f, table.WriterOptions{
-		Name: base.FileName(base.FileTable, num), Num: num, Store: e.store, Codec: e.codec(level), PointIndex: points})
-	return w, num, nil
+	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, e.store, e.codec(level)
+	return table.NewWriter(f, opts), num, nil
 }
 
 // openTable opens a table for reading. Its handle has no reference yet.

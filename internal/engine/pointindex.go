@@ -8,6 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/internal/table"
 )
 
 // Point indexes live in memory only. A table that a flush or a merge writes gets
@@ -17,31 +18,45 @@ import (
 const (
 	// indexShare: point indexes may take one part in this many of Memory.
 	indexShare = 4
-	// buildingRowBytes is what a row costs while its index is being built: the entry
-	// gathered, and its part of the index.
-	buildingRowBytes = 27
+	// While an index is being built a row costs its entry in the builder, which
+	// takes memory in units, and its part of the index.
+	builderRowBytes  = 16
+	builderUnitBytes = 128 << 10
+	indexRowBytes    = 11
 )
 
+// buildingBytes returns the memory that building an index over rows takes.
+func buildingBytes(rows uint64) int64 {
+	units := (rows*builderRowBytes + builderUnitBytes - 1) / builderUnitBytes
+	return int64(units*builderUnitBytes + rows*indexRowBytes)
+}
+
 // indexFits reports whether an index over rows can be built within the share of
-// point indexes.
+// point indexes, what is being built now left aside.
 func (e *Engine) indexFits(rows uint64) bool {
 	share := e.cfg.Memory / indexShare
-	return 0 < rows && rows < uint64(share) && e.budget.UsedBy(arena.ClassIndex)+int64(rows)*buildingRowBytes <= share
+	return 0 < rows && rows < uint64(share) && e.budget.UsedBy(arena.ClassIndex)+buildingBytes(rows) <= share
 }
 
-// indexRoom makes room in the budget for building an index over rows. The caller
-// is outside the epoch.
-func (e *Engine) indexRoom(rows uint64) { e.pages.Room(int64(rows) * buildingRowBytes) }
-
-// indexBuilder returns a builder for the index of a table to be written that will
-// have about so many rows, nil if it has to do without for now.
-func (e *Engine) indexBuilder(rows uint64) *pointindex.Builder {
+// reserveIndex makes room in the budget for building an index over rows, and
+// reports whether there is any. The caller is outside the epoch, and calls
+// releaseIndex once the index is built.
+func (e *Engine) reserveIndex(rows uint64) bool {
 	if !e.indexFits(rows) {
-		return nil
+		return false
 	}
-	e.indexRoom(rows)
-	return pointindex.NewBuilder(e.budget)
+	need := buildingBytes(rows)
+	// What others are building is counted twice for a part: an index less now is
+	// better than too many.
+	if e.indexing.Add(need)+e.budget.UsedBy(arena.ClassIndex) > e.cfg.Memory/indexShare {
+		e.indexing.Add(-need)
+		return false
+	}
+	e.pages.Room(need)
+	return true
 }
+
+func (e *Engine) releaseIndex(rows uint64) { e.indexing.Add(-buildingBytes(rows)) }
 
 // tableIndexes are the indexes of tables, by number, that are not open yet.
 type tableIndexes map[uint64]*pointindex.Index
@@ -64,12 +79,38 @@ func (x tableIndexes) free() {
 // takes more memory than the index, and on the Go heap.
 type indexed struct {
 	compact.Output
+	e      *Engine
 	num    uint64
+	rows   uint64 // reserved for so many
 	points *pointindex.Builder
 	made   tableIndexes
 }
 
+// createOutput creates a table, with an index over about so many rows if there is
+// room for one.
+func (e *Engine) createOutput(level int, rows uint64, made tableIndexes) (compact.Output, uint64, error) {
+	var opts table.WriterOptions
+	if e.reserveIndex(rows) {
+		opts.PointIndex = pointindex.NewBuilder(e.budget)
+	}
+	w, num, err := e.createTable(level, opts)
+	switch {
+	case opts.PointIndex == nil:
+		return w, num, err
+	case err != nil:
+		e.releaseIndex(rows)
+		return nil, num, err
+	}
+	return &indexed{w, e, num, rows, opts.PointIndex, made}, num, nil
+}
+
+func (o *indexed) release() {
+	o.e.releaseIndex(o.rows)
+	o.rows = 0
+}
+
 func (o *indexed) Finish() (base.TableMeta, error) {
+	defer o.release()
 	meta, err := o.Output.Finish()
 	if err != nil {
 		o.points.Discard()
@@ -83,6 +124,7 @@ func (o *indexed) Finish() (base.TableMeta, error) {
 
 func (o *indexed) Abandon() error {
 	o.points.Discard()
+	o.release()
 	return o.Output.Abandon()
 }
 
@@ -106,15 +148,18 @@ func mergedRows(job *compact.Job) uint64 {
 func (e *Engine) indexer() {
 	for e.stopped.Err() == nil {
 		h := e.nextUnindexed()
-		if h == nil {
-			select {
-			case <-e.stopped.Done():
-			case <-e.wakeIndex:
-			}
+		if h != nil && e.reserveIndex(h.meta.Entries) {
+			e.index(h)
+			h.unref()
 			continue
 		}
-		e.index(h)
-		h.unref()
+		if h != nil {
+			h.unref()
+		}
+		select {
+		case <-e.stopped.Done():
+		case <-e.wakeIndex:
+		}
 	}
 }
 
@@ -139,8 +184,8 @@ func (e *Engine) nextUnindexed() *handle {
 }
 
 func (e *Engine) index(h *handle) {
-	e.indexRoom(h.meta.Entries)
 	x, err := h.BuildIndex(e.stopped)
+	e.releaseIndex(h.meta.Entries)
 	if err == nil {
 		if old := h.AttachIndex(x); old != nil {
 			e.epochs.Retire(func() { old.Free() })

@@ -77,7 +77,7 @@ func (l *large) fill(tx *cairn.Tx) error {
 // check compares all that tx sees, by gets and by scans both ways.
 func (l *large) check(tx *cairn.Tx) error {
 	r := rand.New(rand.NewPCG(1, uint64(l.n)))
-	for range 20000 {
+	for range min(l.n/10, 20_000) {
 		id := r.Uint32N(l.n)
 		key, want := l.pair(id)
 		got, err := tx.Get(key)
@@ -188,7 +188,7 @@ func tables(dir string) (n int) {
 // TestLargeTx: a transaction far larger than memory commits, is rolled back or
 // dies, and sees itself meanwhile.
 func TestLargeTx(t *testing.T) {
-	n, memory := of(60_000, 3_000_000), of(int64(8*mb), 256*mb)
+	n, memory := of(short(60_000), 3_000_000), of(int64(8*mb), 256*mb)
 	for _, order := range []string{"sorted", "random"} {
 		for _, end := range []string{"commit", "rollback", "kill"} {
 			t.Run(order+"/"+end, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestLargeTx(t *testing.T) {
 func judgePeak(t *testing.T, a answer, memory int64) {
 	t.Helper()
 	t.Logf("peak RSS %.1f MB with Memory = %d MB", float64(a.Usage.Peak)/mb, memory/mb)
-	if a.Usage.Peak > memory+slack {
+	if a.Usage.Peak > memory+slack && !raceEnabled {
 		t.Errorf("peak RSS %d bytes, allowed %d", a.Usage.Peak, memory+slack)
 	}
 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package lifetest
+
+// raceEnabled: the detector multiplies memory and time.
+const raceEnabled = true
