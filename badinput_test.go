@@ -714,3 +714,36 @@ func TestStrangeFiles(t *testing.T) {
 		check(t, os.WriteFile(name, b(data), 0o600))
 	}
 }
+
+// TestMissingLogSegment: a log that misses a segment is damaged, not torn, wherever
+// the segment stood.
+func TestMissingLogSegment(t *testing.T) {
+	from := t.TempDir()
+	open := openAt(t, from, &cairn.Options{Durability: cairn.Relaxed, Memory: 64 << 20})
+	for i := range 2000 { // several segments, and nothing flushed so soon
+		put(t, open, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+	}
+	dir := t.TempDir()
+	unclean(t, open, from, dir)
+	missed := 0
+	for name, data := range contents(t, dir) {
+		if filepath.Ext(name) != ".log" {
+			continue
+		}
+		check(t, os.Remove(name))
+		db, err := cairn.Open(dir, &cairn.Options{ReadOnly: true})
+		if err == nil { // one that the manifest no longer needs
+			check(t, db.Close())
+		} else {
+			missed++
+			expect(t, err, cairn.ErrCorrupt)
+			if !strings.Contains(err.Error(), filepath.Base(name)) {
+				t.Errorf("%v does not name %s", err, filepath.Base(name))
+			}
+		}
+		check(t, os.WriteFile(name, b(data), 0o644))
+	}
+	if missed == 0 {
+		t.Error("no segment was missed")
+	}
+}

@@ -12,22 +12,32 @@ import (
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
+// Example is the one of the README; internal/lint compares the two.
 func Example() {
 	dir, _ := os.MkdirTemp("", "cairn-example")
 	defer os.RemoveAll(dir)
 
+	// README: from here
 	db, err := cairn.Open(dir, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer db.Close()
-
-	if err := db.Put([]byte("fruit/apple"), []byte("green")); err != nil {
-		log.Fatal(err)
-	}
-	color, err := db.Get([]byte("fruit/apple"))
-	fmt.Printf("%s %v\n", color, err)
-	// Output: green <nil>
+	err = db.Update(func(tx *cairn.Tx) error {
+		return errors.Join(tx.Put([]byte("fruit/apple"), []byte("green")), tx.Put([]byte("fruit/cherry"), []byte("red")))
+	})
+	err = errors.Join(err, db.View(func(tx *cairn.Tx) error {
+		for k, v := range tx.Scan(cairn.Prefix([]byte("fruit/"))) {
+			fmt.Printf("%s is %s\n", k, v)
+		}
+		return nil
+	}))
+	// README: to here
+	fmt.Println(err)
+	// Output:
+	// fruit/apple is green
+	// fruit/cherry is red
+	// <nil>
 }
 
 // must is for the examples below, which are about something else than errors.

@@ -103,7 +103,7 @@ func TestFlips(t *testing.T) {
 		suffer(t, killed, some(killed.Flips(func(name string, b []byte, off int) bool {
 			step := 1
 			if kindOf(name) == base.FileTable {
-				step = 7
+				step = 16
 			} else if unused(b, off) {
 				step = 64
 			}

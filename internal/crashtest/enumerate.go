@@ -50,7 +50,8 @@ func NewEnumeration(w *Workload, seed uint64) *Enumeration {
 // Failure is a crash image that broke a promise. Its message says how to get there.
 type Failure struct {
 	Workload *Workload
-	Seed     uint64
+	Start    uint64 // seed of the enumeration
+	Seed     uint64 // of the run
 	At       int
 	Choice   memfs.Choice
 	Outer    string // crash in recovery: what it recovered from
@@ -67,7 +68,7 @@ func (f *Failure) Error() string {
 	for _, op := range f.Ops {
 		s += "\n\t" + op.String()
 	}
-	return s + "\nrepeat: go test ./internal/crashtest -run 'TestCrash/" + f.Workload.Name + "$' -crash.seed=" + fmt.Sprint(f.Seed) +
+	return s + "\nrepeat: go test ./internal/crashtest -run 'TestCrash/" + f.Workload.Name + "$' -crash.seed=" + fmt.Sprint(f.Start) +
 		"\n(the interleaving of goroutines may differ; -crash.save=DIR keeps the image)"
 }
 
@@ -199,7 +200,7 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 	if err == nil {
 		return nil
 	}
-	return &Failure{Workload: v.e.Workload, Seed: v.seed, At: at, Choice: c, Outer: v.outer, Image: pristine, Ops: lastOps(v.j, at), Err: err}
+	return &Failure{Workload: v.e.Workload, Start: v.e.Seed, Seed: v.seed, At: at, Choice: c, Outer: v.outer, Image: pristine, Ops: lastOps(v.j, at), Err: err}
 }
 
 func lastOps(j *memfs.Journal, at int) []memfs.Op {

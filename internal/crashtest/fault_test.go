@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-var faultRuns = flag.Int("crash.faults", 450, "runs with a fault per workload; -1: every one")
+var faultRuns = flag.Int("crash.faults", 250, "runs with a fault per workload; -1: every one")
 
 // TestFaults fails operations of every workload, one kind after the other.
 func TestFaults(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// Dir is the directory of the store in every file system here.
-const Dir = "/db"
+// Dir is the directory of the store in every file system here. Its parent is made by Open as well.
+const Dir = "/var/db"
 
 // memory is small so that segments are small and everything happens often.
 const memory = 1 << 20

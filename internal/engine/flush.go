@@ -20,23 +20,43 @@ import (
 func (e *Engine) flushOldest() (bool, error) {
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
-	c := &e.commit
-	c.mu.Lock()
-	l := e.oldestSealed()
+	l, err := e.awaitOldest()
 	if l == nil {
-		c.mu.Unlock()
-		return false, nil
-	}
-	// Outcomes first: what fails must not reach a table.
-	for l.mem != nil && l.mem.Len() > 0 && e.visible.Load() < l.mem.LastSeq() && c.failed == nil {
-		c.cond.Wait()
-	}
-	failed := c.failed
-	c.mu.Unlock()
-	if failed != nil {
-		return false, failed
+		return false, err
 	}
 	return true, e.flushLayer(l)
+}
+
+// awaitOldest returns the oldest sealed layer, nil if there is none, once the
+// outcome of all commits in its segment is known: what fails must not reach a
+// table, and a large transaction that succeeds becomes an older layer, without
+// which the segment with its record must not become useless.
+func (e *Engine) awaitOldest() (*layer, error) {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		l := e.oldestSealed()
+		switch {
+		case l == nil:
+			return nil, nil
+		case c.failed != nil:
+			return nil, c.failed
+		case l.mem == nil || !e.undecided(l.mem):
+			return l, nil
+		}
+		c.cond.Wait()
+	}
+}
+
+// undecided reports whether the outcome of a commit in a sealed memtable's segment
+// may be open. The record of a large transaction begins a segment, so if there are
+// entries it was decided before them. commit.mu is held.
+func (e *Engine) undecided(m *memory) bool {
+	if m.Len() > 0 {
+		return e.visible.Load() < m.LastSeq()
+	}
+	return e.commit.ingesting > 0
 }
 
 // oldestSealed returns the oldest layer nothing is appended to any more.

@@ -48,7 +48,8 @@ func newEngine(cfg Config) *Engine {
 }
 
 func (e *Engine) open0() error {
-	if err := e.prepareDir(); err != nil {
+	made, err := e.prepareDir()
+	if err != nil {
 		return err
 	}
 	if err := e.takeLock(); err != nil {
@@ -56,7 +57,7 @@ func (e *Engine) open0() error {
 	}
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
 	if errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly {
-		state, err = e.create()
+		state, err = e.create(made)
 	}
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
@@ -68,19 +69,39 @@ func (e *Engine) open0() error {
 	return nil
 }
 
-// prepareDir makes the directory, durably, unless it is there.
-func (e *Engine) prepareDir() error {
+// prepareDir makes the directory and its parents, unless it is there, and returns
+// how many it made. syncParents makes them durable.
+func (e *Engine) prepareDir() (made int, err error) {
 	info, err := e.cfg.FS.Stat(e.cfg.Dir)
 	if err == nil && !info.Dir {
-		return fmt.Errorf("open store %s: %w: it is a file, not a directory", e.cfg.Dir, fs.ErrInvalid)
+		return 0, fmt.Errorf("open store %s: %w: it is a file, not a directory", e.cfg.Dir, fs.ErrInvalid)
 	}
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || e.cfg.ReadOnly {
-		return wrap(err, "open store")
+		return 0, wrap(err, "open store")
 	}
-	if err := e.cfg.FS.MkdirAll(e.cfg.Dir); err != nil {
-		return wrap(err, "make directory of the store")
+	for dir := e.cfg.Dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir; made++ {
+		dir = filepath.Dir(dir)
+		_, err = e.cfg.FS.Stat(dir)
 	}
-	return wrap(e.cfg.FS.SyncDir(filepath.Dir(e.cfg.Dir)), "make directory of the store")
+	return made, wrap(e.cfg.FS.MkdirAll(e.cfg.Dir), "make directory of the store")
+}
+
+// syncParents makes the entry of the store's directory durable, and those of its
+// parents. It does so for every store that is made, also where the directory was
+// there: an Open that failed may have made it, or the caller a moment ago. Further
+// up than that, what cannot be synced is not ours.
+func (e *Engine) syncParents(made int) error {
+	dir := e.cfg.Dir
+	for i := 0; filepath.Dir(dir) != dir; i++ {
+		dir = filepath.Dir(dir)
+		err := e.cfg.FS.SyncDir(dir)
+		switch {
+		case err == nil || i > 0 && i >= made || made == 0 && errors.Is(err, fs.ErrPermission):
+		default:
+			return fmt.Errorf("make directory of the store: %w", err)
+		}
+	}
+	return nil
 }
 
 func wrap(err error, what string) error {
@@ -108,7 +129,10 @@ func (e *Engine) takeLock() error {
 }
 
 // create makes an empty store.
-func (e *Engine) create() (*manifest.State, error) {
+func (e *Engine) create(made int) (*manifest.State, error) {
+	if err := e.syncParents(made); err != nil {
+		return nil, err
+	}
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
 		return nil, err

@@ -126,6 +126,10 @@ func TestTablesFromDiskGetPointIndexes(t *testing.T) {
 func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 	const n = 1000
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 4<<20))
+	e.commit.mu.Lock()
+	e.commit.closing = true
+	e.commit.cond.Broadcast()
+	e.commit.mu.Unlock()
 	e.stop()
 	e.background.Wait()
 	rows := make([]iterator.Entry, n)

@@ -143,8 +143,8 @@ func killWriter() {
 		fmt.Println("e", err)
 		return
 	}
-	if n, want := tables(os.Args[1]), db.Stats().Tables; n < want {
-		fmt.Println("e", n, "table files for", want, "tables")
+	if err := verifyFiles(db, os.Args[1]); err != nil {
+		fmt.Println("e", err)
 		return
 	}
 	for w, i := range last {
@@ -156,6 +156,21 @@ func killWriter() {
 		all.Go(func() { killWrite(db, w, last[w]) })
 	}
 	all.Wait()
+}
+
+// verifyFiles checks that no table file is there without a use, as soon as
+// background work rests long enough for a count.
+func verifyFiles(db *cairn.DB, dir string) (err error) {
+	for range 200 {
+		before := db.Stats()
+		n := tables(dir)
+		if after := db.Stats(); n == after.Tables && before.Compactions == after.Compactions {
+			return nil
+		}
+		err = fmt.Errorf("%d table files for %d tables", n, before.Tables)
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
 }
 
 func killWrite(db *cairn.DB, w int, i uint64) {

@@ -264,3 +264,24 @@ func exportedNames(d ast.Decl) (n int) {
 	}
 	return n
 }
+
+// TestReadmeExample: the README shows the code of Example, which is run.
+func TestReadmeExample(t *testing.T) {
+	code, err := readFile("../../example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(code), "// README: from here\n")
+	body, _, ok := strings.Cut(body, "\t// README: to here")
+	readme, err := readFile("../../README.md")
+	if err != nil || !ok {
+		t.Fatal("no marks around the example, or no README", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "\t")
+	}
+	if !strings.Contains(string(readme), "```go\n"+strings.Join(lines, "\n")+"\n```") {
+		t.Errorf("README.md does not show the code of Example:\n%s", strings.Join(lines, "\n"))
+	}
+}

@@ -299,8 +299,9 @@ func (t *Table) Cover(key []byte, vis base.Visibility) uint64 {
 	if r == nil {
 		return 0
 	}
-	if limit := t.limit.Load(); limit != math.MaxUint32 && vis.Snapshot >= t.base+uint64(limit) {
-		vis.Snapshot = t.base + uint64(limit) - 1
+	if limit := t.limit.Load(); limit != math.MaxUint32 {
+		end := t.base + uint64(limit)
+		vis.Snapshot, vis.PrivateLimit = min(vis.Snapshot, end-1), min(vis.PrivateLimit, end)
 	}
 	seq := r.built.Cover(key, vis)
 	for _, ts := range r.tail {

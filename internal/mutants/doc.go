@@ -11,7 +11,7 @@
 // sites if it is asked to:
 //
 //	go test ./internal/mutants -timeout 4h -run TestMutants -mutants.on
-//	    [-mutants.run REGEXP] [-mutants.table FILE] [-mutants.keep]
+//	    [-mutants.run REGEXP] [-mutants.table FILE] [-mutants.baseline=false]
 //
 // and writes a Markdown table.
 //

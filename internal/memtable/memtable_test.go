@@ -1,0 +1,359 @@
+package memtable_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/iterator/itertest"
+	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
+
+// builder fills a table and its buffer.
+type builder struct {
+	*memtable.Table
+	buf     []byte
+	off     int
+	growing bool
+}
+
+// newFixed makes a table for n records over a buffer of size bytes.
+func newFixed(n, size int, first uint64) *builder {
+	mem := bytes.Repeat([]byte{0xA5}, memtable.Layout(n)) // of any content
+	b := &builder{buf: make([]byte, size)}
+	b.Table = memtable.New(b.buf, mem, n)
+	b.SetBase(first)
+	return b
+}
+
+func newGrowing(first uint64) *builder {
+	return &builder{Table: memtable.NewGrowing(first), growing: true}
+}
+
+func (b *builder) add(kind base.Kind, key, value []byte) {
+	at := b.off
+	if b.growing {
+		b.buf = frame.AppendEntry(b.buf, kind, key, value)
+		b.SetBuffer(b.buf)
+		b.off = len(b.buf)
+	} else {
+		b.off += copy(b.buf[at:], frame.AppendEntry(nil, kind, key, value))
+	}
+	e, _ := frame.DecodeEntry(b.buf[at:])
+	b.Insert(at, e, base.Hash(key))
+}
+
+// model is what a table must agree with: all its entries in order of insertion.
+type model struct {
+	first   uint64
+	entries []iterator.Entry
+}
+
+func (m *model) add(kind base.Kind, key, value []byte) {
+	m.entries = append(m.entries, iterator.Entry{Key: key, Seq: m.first + uint64(len(m.entries)), Kind: kind, Value: value})
+}
+
+func (m *model) get(key []byte, vis base.Visibility) (found iterator.Entry, ok bool) {
+	for _, e := range m.entries {
+		if e.Kind != base.KindRangeDelete && vis.Sees(e.Seq) && bytes.Equal(e.Key, key) {
+			found, ok = e, true
+		}
+	}
+	return found, ok
+}
+
+func (m *model) cover(key []byte, vis base.Visibility) (seq uint64) {
+	for _, e := range m.entries {
+		if e.Kind == base.KindRangeDelete && vis.Sees(e.Seq) && bytes.Compare(e.Key, key) <= 0 && bytes.Compare(key, e.Value) < 0 {
+			seq = e.Seq
+		}
+	}
+	return seq
+}
+
+// sorted returns the puts and deletes in the order of iterators.
+func (m *model) sorted() (rows []iterator.Entry) {
+	for _, e := range m.entries {
+		if e.Kind != base.KindRangeDelete {
+			rows = append(rows, e)
+		}
+	}
+	iterator.Sort(rows)
+	return rows
+}
+
+// TestModel runs random inserts, truncates now and then, and compares everything a
+// table answers with the model, at all kinds of snapshots.
+func TestModel(t *testing.T) {
+	for _, growing := range []bool{false, true} {
+		for seed := range uint64(6) {
+			t.Run(fmt.Sprintf("growing=%v/seed=%d", growing, seed), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 1))
+				var b *builder
+				m := &model{first: 1000}
+				if growing {
+					m.first = base.SeqPrivate
+					b = newGrowing(m.first)
+				} else {
+					b = newFixed(1000, 1<<20, m.first)
+				}
+				key := func() []byte { return fmt.Appendf(nil, "\x00key%03d", r.IntN(200)) }
+				for i := range 1000 {
+					insert(r, b, m, key, i)
+					compareGet(t, r, b, m, key())
+					if r.IntN(200) == 0 {
+						compareOrder(t, b, m)
+					}
+				}
+				if b.Len() != 1000 || b.FirstSeq() != m.first || b.LastSeq() != m.first+999 {
+					t.Fatalf("%d records, %d..%d", b.Len(), b.FirstSeq(), b.LastSeq())
+				}
+				compareOrder(t, b, m)
+				b.Sort()
+				compareOrder(t, b, m)
+				if n := len(b.Iterators(nil)); n != 1 {
+					t.Errorf("%d chunks after Sort", n)
+				}
+				compareRecords(t, b, m)
+				for n := 999; n >= 0; n -= 1 + r.IntN(300) {
+					b.Truncate(n)
+					m.entries = m.entries[:n]
+					compareOrder(t, b, m)
+					compareRecords(t, b, m)
+					for range 100 {
+						compareGet(t, r, b, m, key())
+					}
+				}
+			})
+		}
+	}
+}
+
+func insert(r *rand.Rand, b *builder, m *model, key func() []byte, i int) {
+	k := key()
+	switch p := r.IntN(100); {
+	case p < 70:
+		v := fmt.Appendf(nil, "%d%0*d", i, r.IntN(100), 0)
+		b.add(base.KindPut, k, v)
+		m.add(base.KindPut, k, v)
+	case p < 95:
+		b.add(base.KindDelete, k, nil)
+		m.add(base.KindDelete, k, nil)
+	default:
+		k2 := key()
+		if bytes.Compare(k, k2) > 0 {
+			k, k2 = k2, k
+		}
+		k2 = append(k2, 0)
+		b.add(base.KindRangeDelete, k, k2)
+		m.add(base.KindRangeDelete, k, k2)
+	}
+}
+
+func compareGet(t *testing.T, r *rand.Rand, b *builder, m *model, key []byte) {
+	t.Helper()
+	n := uint64(len(m.entries) + 5)
+	vis := base.Visibility{Snapshot: m.first + r.Uint64N(n)}
+	if m.first >= base.SeqPrivate {
+		vis = base.Visibility{Snapshot: 77, PrivateLimit: m.first + r.Uint64N(n)}
+	} else if r.IntN(10) == 0 {
+		vis.Snapshot = r.Uint64N(m.first)
+	}
+	want, ok := m.get(key, vis)
+	e, seq, found := b.Get(key, base.Hash(key), vis)
+	if found != ok || ok && (seq != want.Seq || e.Kind != want.Kind || !bytes.Equal(e.Value, want.Value)) {
+		t.Fatalf("get %q at %+v: %v %d %v; want %v %+v", key, vis, e.Kind, seq, found, ok, want)
+	}
+	if got, want := b.Cover(key, vis), m.cover(key, vis); got != want {
+		t.Fatalf("cover of %q at %+v: %d, want %d", key, vis, got, want)
+	}
+}
+
+// compareOrder merges the chunks and compares them with the sorted model.
+func compareOrder(t *testing.T, b *builder, m *model) {
+	t.Helper()
+	it := iterator.NewMerging(b.Iterators(nil)...)
+	defer it.Close()
+	want := m.sorted()
+	i := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if i == len(want) || !bytes.Equal(it.Key(), want[i].Key) || it.Seq() != want[i].Seq || it.Kind() != want[i].Kind || !bytes.Equal(v, want[i].Value) || err != nil {
+			t.Fatalf("row %d of %d is %q/%d", i, len(want), it.Key(), it.Seq())
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Fatalf("%d rows of %d", i, len(want))
+	}
+	var ranges []iterator.Entry
+	for _, e := range m.entries {
+		if e.Kind == base.KindRangeDelete {
+			ranges = append(ranges, e)
+		}
+	}
+	same := func(ts tombstone.Tombstone, e iterator.Entry) bool {
+		return ts.Seq == e.Seq && bytes.Equal(ts.Low, e.Key) && bytes.Equal(ts.High, e.Value)
+	}
+	if !slices.EqualFunc(b.RangeDeletes(), ranges, same) {
+		t.Fatalf("range deletes %v, want %v", b.RangeDeletes(), ranges)
+	}
+}
+
+func compareRecords(t *testing.T, b *builder, m *model) {
+	t.Helper()
+	if b.Len() != len(m.entries) {
+		t.Fatalf("%d records of %d", b.Len(), len(m.entries))
+	}
+	for i, want := range m.entries {
+		rec := b.Record(i)
+		if rec.Seq != want.Seq || rec.Kind != want.Kind || !bytes.Equal(rec.Key, want.Key) || !bytes.Equal(rec.Value, want.Value) ||
+			rec.Tag != b.Tag(i) || rec.Kind != base.KindRangeDelete && rec.Tag != uint32(base.Hash(want.Key)>>32) {
+			t.Fatalf("record %d: %+v, want %+v", i, rec, want)
+		}
+	}
+}
+
+// TestIterator is the common suite, over a table of one chunk. Sequences in the
+// table follow the order of insertion, as the suite's entries do.
+func TestIterator(t *testing.T) {
+	itertest.Run(t, func(entries []iterator.Entry) base.Iterator {
+		bySeq := slices.Clone(entries)
+		slices.SortFunc(bySeq, func(a, b iterator.Entry) int { return int(a.Seq) - int(b.Seq) })
+		b := newGrowing(1)
+		for _, e := range bySeq {
+			b.add(e.Kind, e.Key, e.Value)
+		}
+		b.Sort()
+		its := b.Iterators(nil)
+		if len(its) == 0 {
+			return iterator.NewSliceIter(nil)
+		}
+		return its[0]
+	})
+}
+
+// TestIteratorOverTruncated is the suite again with records behind the limit mixed
+// into the chunk.
+func TestIteratorOverTruncated(t *testing.T) {
+	itertest.Run(t, func(entries []iterator.Entry) base.Iterator {
+		bySeq := slices.Clone(entries)
+		slices.SortFunc(bySeq, func(a, b iterator.Entry) int { return int(a.Seq) - int(b.Seq) })
+		b := newGrowing(1)
+		for _, e := range bySeq {
+			b.add(e.Kind, e.Key, e.Value)
+		}
+		for _, e := range bySeq { // as many again, which never happened
+			b.add(base.KindPut, append(e.Key, byte(e.Seq%3)), []byte("never"))
+		}
+		b.Sort()
+		b.Truncate(len(bySeq))
+		its := b.Iterators(nil)
+		if len(its) == 0 {
+			return iterator.NewSliceIter(nil)
+		}
+		return its[0]
+	})
+}
+
+// TestRoom: a fixed table says when it is full, a growing one never is.
+func TestRoom(t *testing.T) {
+	b := newFixed(3, 1000, 1)
+	for i := range 3 {
+		if !b.Room(3-i) || b.Room(4-i) {
+			t.Errorf("%d records: room for %d %v, for %d %v", i, 3-i, b.Room(3-i), 4-i, b.Room(4-i))
+		}
+		b.add(base.KindPut, []byte{0, byte(i)}, nil)
+	}
+	if b.Room(1) || !newGrowing(1).Room(1<<30) {
+		t.Error("room is wrong")
+	}
+}
+
+// TestFullTable fills every record: the slots must still leave an end to a search.
+func TestFullTable(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 100, 4096} {
+		b := newFixed(n, n*32, 1)
+		for i := range n {
+			b.add(base.KindPut, fmt.Appendf(nil, "\x00%06d", i), []byte("v"))
+		}
+		vis := base.Visibility{Snapshot: base.MaxSeq}
+		for i := range 2 * n {
+			key := fmt.Appendf(nil, "\x00%06d", i)
+			if _, _, ok := b.Get(key, base.Hash(key), vis); ok != (i < n) {
+				t.Fatalf("n=%d: key %d: %v", n, i, ok)
+			}
+		}
+	}
+}
+
+// TestEqualHashes: keys with the same tag are told apart.
+func TestEqualHashes(t *testing.T) {
+	b := newGrowing(1)
+	const hash = 0x1234567890ABCDEF
+	for i := range 50 {
+		at := len(b.buf)
+		key := fmt.Appendf(nil, "\x00%d", i%25)
+		b.buf = frame.AppendEntry(b.buf, base.KindPut, key, fmt.Append(nil, i))
+		b.SetBuffer(b.buf)
+		e, _ := frame.DecodeEntry(b.buf[at:])
+		b.Insert(at, e, hash)
+	}
+	for i := range 25 {
+		e, _, ok := b.Get(fmt.Appendf(nil, "\x00%d", i), hash, base.Visibility{Snapshot: base.MaxSeq})
+		if !ok || string(e.Value) != fmt.Sprint(i+25) {
+			t.Errorf("key %d: %q %v", i, e.Value, ok)
+		}
+	}
+}
+
+// TestReset: a growing table is as new afterwards, whether it was small or large.
+func TestReset(t *testing.T) {
+	for _, n := range []int{10, 5000} {
+		b := newGrowing(base.SeqPrivate)
+		for round := range 3 {
+			for i := range n {
+				b.add(base.KindPut, fmt.Appendf(nil, "\x00%d-%d", round, i), nil)
+			}
+			b.add(base.KindRangeDelete, []byte{0}, []byte{1})
+			b.Iterators(nil)
+			b.Reset(base.SeqPrivate)
+			b.buf, b.off = b.buf[:0], 0
+			key := fmt.Appendf(nil, "\x00%d-%d", round, 0)
+			if _, _, ok := b.Get(key, base.Hash(key), base.Visibility{PrivateLimit: ^uint64(0)}); ok || b.Len() != 0 ||
+				b.HasRangeDeletes() || len(b.Iterators(nil)) != 0 {
+				t.Fatal("something is left after Reset")
+			}
+		}
+	}
+}
+
+// TestNextKeyLeaps: passing a key with many versions looks at few of them.
+func TestNextKeyLeaps(t *testing.T) {
+	b := newGrowing(1)
+	for i := range 50_000 {
+		b.add(base.KindPut, []byte{0, byte(i % 2)}, nil)
+	}
+	b.add(base.KindPut, []byte{0, 9}, nil)
+	b.Sort()
+	it := b.Iterators(nil)[0].(iterator.KeyStepper)
+	rows := it.(base.Iterator)
+	n := testing.AllocsPerRun(1, func() {
+		rows.First()
+		for _, want := range []byte{0, 1, 9} {
+			if !rows.Valid() || rows.Key()[1] != want {
+				t.Fatalf("on %x, want %d", rows.Key(), want)
+			}
+			it.NextKey()
+		}
+	})
+	if rows.Valid() || n != 0 {
+		t.Errorf("valid %v, %v allocations", rows.Valid(), n)
+	}
+}

@@ -1,0 +1,256 @@
+package mvcc
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/memtable"
+)
+
+// brute is a read set as a list, checked by looking at everything.
+type brute struct {
+	keys   []string
+	ranges []Range
+}
+
+func (b *brute) readsKey(key []byte) bool {
+	for _, k := range b.keys {
+		if k == string(key) {
+			return true
+		}
+	}
+	for _, g := range b.ranges {
+		if bytes.Compare(g.Low, key) <= 0 && bytes.Compare(key, g.High) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *brute) readsRange(low, high []byte) bool {
+	for _, k := range b.keys {
+		if k >= string(low) && k < string(high) {
+			return true
+		}
+	}
+	for _, g := range b.ranges {
+		if bytes.Compare(g.Low, high) < 0 && bytes.Compare(low, g.High) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// commits are the records of a memtable, as a list as well.
+type commits struct {
+	table *memtable.Table
+	buf   []byte
+	list  []frame.Entry
+}
+
+func (c *commits) add(kind base.Kind, key, value []byte) {
+	if c.table == nil {
+		c.table = memtable.NewGrowing(1)
+	}
+	at := len(c.buf)
+	c.buf = frame.AppendEntry(c.buf, kind, key, value)
+	c.table.SetBuffer(c.buf)
+	e, _ := frame.DecodeEntry(c.buf[at:])
+	c.table.Insert(at, e, base.Hash(key))
+	c.list = append(c.list, frame.Entry{Kind: kind, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+}
+
+// first returns the index of the first record from..to-1 that conflicts, or -1.
+func (c *commits) first(b *brute, from, to int) int {
+	for i := from; i < to; i++ {
+		e := c.list[i]
+		if e.Kind == base.KindRangeDelete && b.readsRange(e.Key, e.Value) || e.Kind != base.KindRangeDelete && b.readsKey(e.Key) {
+			return i
+		}
+	}
+	return -1
+}
+
+func key(n int) []byte { return fmt.Appendf(nil, "\x00%03d", n) }
+
+// TestAgainstBruteForce compares Check with the lists, on random reads and commits.
+func TestAgainstBruteForce(t *testing.T) {
+	var set ReadSet
+	hits := 0
+	const rounds = 3000
+	for seed := range uint64(rounds) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		set.Reset()
+		var b brute
+		for range r.IntN(20) {
+			read(r, &set, &b)
+		}
+		var c commits
+		for range 1 + r.IntN(30) {
+			write(r, &c)
+		}
+		from := r.IntN(len(c.list) + 1)
+		to := from + r.IntN(len(c.list)-from+1)
+		got, want := set.Check(c.table, from, to), c.first(&b, from, to)
+		if (got != nil) != (want >= 0) {
+			t.Fatalf("seed %d: %+v, want record %d of %d..%d; reads %q %q", seed, got, want, from, to, b.keys, b.ranges)
+		}
+		if set.Empty() != (len(b.keys)+len(b.ranges) == 0) {
+			t.Fatalf("seed %d: Empty is %v", seed, set.Empty())
+		}
+		if got == nil {
+			continue
+		}
+		hits++
+		if got.Seq != uint64(want)+1 {
+			t.Fatalf("seed %d: conflict at sequence %d, want %d", seed, got.Seq, want+1)
+		}
+		if e := c.list[want]; got.High == nil && e.Kind != base.KindRangeDelete && !bytes.Equal(got.Low, e.Key) {
+			t.Fatalf("seed %d: conflict on %q, want %q", seed, got.Low, e.Key)
+		}
+	}
+	if hits < rounds/5 || hits > rounds*4/5 {
+		t.Errorf("%d of %d rounds conflict; that shows little", hits, rounds)
+	}
+}
+
+func read(r *rand.Rand, set *ReadSet, b *brute) {
+	if r.IntN(3) > 0 {
+		k := key(r.IntN(100))
+		set.AddKey(k, base.Hash(k))
+		b.keys = append(b.keys, string(k))
+		k[1] = 'x' // what was added is copied
+		return
+	}
+	low := r.IntN(100)
+	g := Range{key(low), key(low + r.IntN(6) - 1)}
+	if r.IntN(3) == 0 {
+		g.High = append(g.High, 0)
+	}
+	if bytes.Compare(g.Low, g.High) < 0 {
+		b.ranges = append(b.ranges, Range{bytes.Clone(g.Low), bytes.Clone(g.High)})
+	}
+	set.AddRange(g.Low, g.High)
+	g.Low[1], g.High[1] = 'x', 'x'
+	if r.IntN(5) == 0 {
+		set.Ranges() // merges in between
+	}
+}
+
+func write(r *rand.Rand, c *commits) {
+	n := r.IntN(100)
+	switch r.IntN(20) {
+	case 0:
+		c.add(base.KindRangeDelete, key(n), key(n+1+r.IntN(3)))
+	case 1, 2, 3, 4:
+		c.add(base.KindDelete, key(n), nil)
+	default:
+		c.add(base.KindPut, key(n), []byte("v"))
+	}
+}
+
+// TestRangesAreSortedAndDisjoint, however they were added.
+func TestRangesAreSortedAndDisjoint(t *testing.T) {
+	var set ReadSet
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 5000 {
+		low := r.IntN(900)
+		set.AddRange(key(low), key(low+r.IntN(3)))
+	}
+	ranges := set.Ranges()
+	for i, g := range ranges {
+		if bytes.Compare(g.Low, g.High) >= 0 || i > 0 && bytes.Compare(ranges[i-1].High, g.Low) >= 0 {
+			t.Fatalf("range %d of %d: %q after %q", i, len(ranges), g, ranges[max(i-1, 0)])
+		}
+	}
+	if len(ranges) > 450 {
+		t.Errorf("%d ranges", len(ranges))
+	}
+}
+
+// TestCoarsening: a read set too large for exact keys widens, and never forgets.
+func TestCoarsening(t *testing.T) {
+	var set ReadSet
+	long := func(n int) []byte {
+		k := bytes.Repeat([]byte{'k'}, 60_000)
+		copy(k, key(n))
+		return k
+	}
+	const distinct = 1200 // 72 MB of keys
+	for n := range 2 * distinct {
+		k := long(n % distinct)
+		set.AddKey(k, base.Hash(k))
+	}
+	if size := len(set.keys); size > coarsenBytes || len(set.ranges) == 0 {
+		t.Errorf("%d bytes of keys, %d keys", size, set.Len())
+	}
+	for n := range distinct {
+		var c commits
+		c.add(base.KindPut, long(n), nil)
+		if set.Check(c.table, 0, 1) == nil {
+			t.Fatalf("key %d is forgotten", n)
+		}
+	}
+	var c commits
+	c.add(base.KindPut, []byte("\x01behind everything"), nil)
+	if got := set.Check(c.table, 0, 1); got != nil {
+		t.Errorf("conflict with %q", got.Low)
+	}
+}
+
+// TestDuplicatesTakeNoRoom: reading a key again and again does not grow the set.
+func TestDuplicatesTakeNoRoom(t *testing.T) {
+	var set ReadSet
+	for i := range 100_000 {
+		k := key(i % 10)
+		set.AddKey(k, base.Hash(k))
+		set.AddRange(key(500), key(600))
+	}
+	if set.Len() != 10 || len(set.ranges) != 1 {
+		t.Errorf("%d keys, %d ranges", set.Len(), len(set.ranges))
+	}
+	for i := range 10 {
+		if !bytes.Equal(set.Key(i), key(i)) {
+			t.Errorf("key %d is %q", i, set.Key(i))
+		}
+	}
+}
+
+// TestResetAfterLarge forgets everything, and gives large memory back.
+func TestResetAfterLarge(t *testing.T) {
+	var set ReadSet
+	for i := range 10_000 {
+		k := fmt.Appendf(nil, "\x00%d", i)
+		set.AddKey(k, base.Hash(k))
+	}
+	set.AddRange([]byte{0}, []byte{1})
+	set.Reset()
+	if !set.Empty() || set.slots != nil {
+		t.Errorf("%d slots are kept", len(set.slots))
+	}
+	set.AddKey([]byte("\x00a"), base.Hash([]byte("\x00a")))
+	set.Reset()
+	var c commits
+	c.add(base.KindPut, []byte("\x00a"), nil)
+	if set.Check(c.table, 0, 1) != nil || !set.Empty() {
+		t.Error("a small set is not forgotten")
+	}
+}
+
+// TestEqualTags: keys whose hashes share their upper half are told apart.
+func TestEqualTags(t *testing.T) {
+	var set ReadSet
+	const hash = 0xABCDEF0100000000
+	for i := range 100 {
+		set.AddKey(key(i), hash)
+	}
+	for i := range 200 {
+		if got := set.find(hash>>32, key(i)) >= 0; got != (i < 100) {
+			t.Errorf("key %d: %v", i, got)
+		}
+	}
+}
