@@ -261,17 +261,31 @@ func sample(t testing.TB, dir string) map[string]string {
 	return want
 }
 
-// unclean copies the files of an open store, as a killed process leaves them.
-func unclean(t testing.TB, db *cairn.DB, from, to string) {
+// unclean opens a store and copies its files, all at one instant, to a directory, as
+// a killed process leaves them.
+type unclean struct {
+	*cairn.DB
+	fs *memfs.FS
+}
+
+func openUnclean(t testing.TB, opts cairn.Options) unclean {
 	t.Helper()
-	check(t, db.Sync())
-	entries, err := os.ReadDir(from)
-	check(t, err)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+	m := memfs.New()
+	m.StopJournal()
+	opts.FS = m
+	return unclean{openAt(t, "/db", &opts), m}
+}
+
+func (u unclean) kill(t testing.TB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	disk := u.fs.Clone()
+	for _, name := range disk.Files() {
+		data, err := disk.ReadFile(name)
 		check(t, err)
-		check(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o644))
+		check(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o644))
 	}
+	return dir
 }
 
 // judge reads a whole store: everything is right, or it is an error that names
@@ -390,15 +404,13 @@ func TestDamageChangesNothing(t *testing.T) {
 
 // TestFormatTooNew: files of a later version are refused, and left alone.
 func TestFormatTooNew(t *testing.T) {
-	dir := t.TempDir()
-	from := t.TempDir()
-	open := openAt(t, from, &cairn.Options{Durability: cairn.Relaxed})
+	open := openUnclean(t, cairn.Options{Durability: cairn.Relaxed})
 	for i := range 100 {
-		put(t, open, fmt.Sprint(i), "v")
+		put(t, open.DB, fmt.Sprint(i), "v")
 	}
 	check(t, open.Compact(t.Context(), cairn.Range{}))
-	put(t, open, "in the log", "v")
-	unclean(t, open, from, dir)
+	put(t, open.DB, "in the log", "v")
+	dir := open.kill(t)
 	refused := map[string]bool{}
 	for name, data := range contents(t, dir) {
 		if len(data) < 64 || !strings.HasPrefix(data, "cairn") || filepath.Base(name) == "CURRENT" {
@@ -435,16 +447,15 @@ func TestFormatTooNew(t *testing.T) {
 // TestReadOnly: a read-only store of an unclean end is recovered in memory, refuses
 // all writes, and changes no byte.
 func TestReadOnly(t *testing.T) {
-	from, dir := t.TempDir(), t.TempDir()
-	open := openAt(t, from, &cairn.Options{Durability: cairn.Relaxed, Memory: 1 << 20})
+	open := openUnclean(t, cairn.Options{Durability: cairn.Relaxed, Memory: 1 << 20})
 	for i := range 3000 {
-		put(t, open, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
 	}
 	check(t, open.Delete(b("key0007")))
 	check(t, open.Update(func(tx *cairn.Tx) error {
 		return tx.DeleteRange(cairn.Range{Low: b("key0010"), High: b("key0020")})
 	}))
-	unclean(t, open, from, dir)
+	dir := open.kill(t)
 	before := contents(t, dir)
 	for range 2 {
 		db := openAt(t, dir, &cairn.Options{ReadOnly: true})
@@ -718,13 +729,11 @@ func TestStrangeFiles(t *testing.T) {
 // TestMissingLogSegment: a log that misses a segment is damaged, not torn, wherever
 // the segment stood.
 func TestMissingLogSegment(t *testing.T) {
-	from := t.TempDir()
-	open := openAt(t, from, &cairn.Options{Durability: cairn.Relaxed, Memory: 64 << 20})
-	for i := range 2000 { // several segments, and nothing flushed so soon
-		put(t, open, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+	open := openUnclean(t, cairn.Options{Durability: cairn.Relaxed, Memory: 64 << 20})
+	for i := range 3000 {
+		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
 	}
-	dir := t.TempDir()
-	unclean(t, open, from, dir)
+	dir := open.kill(t)
 	missed := 0
 	for name, data := range contents(t, dir) {
 		if filepath.Ext(name) != ".log" {

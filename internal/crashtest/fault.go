@@ -182,7 +182,8 @@ func (a *afflicted) finish() error {
 		return fmt.Errorf("healed, but a commit fails: %w", err)
 	}
 	a.store = nil
-	if err := s.Close(); err != nil && !poisoned {
+	err = s.Close() // background work may have met the fault only after the commit
+	if err != nil && !poisoned && (a.fault.benign() || !errors.Is(err, base.ErrPoisoned)) {
 		return fmt.Errorf("healed, but Close fails: %w", err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func (e *Engine) applyLarge(payload []byte) error {
 func (tx *Tx) adopt(payload []byte) int {
 	tx.lent = true // buf is not the transaction's
 	at := 0
-	for at < len(payload) && (at == 0 || at < tx.e.cfg.gatherBytes()) {
+	for at < len(payload) && (at == 0 || tx.held() < tx.e.cfg.gatherBytes()) {
 		ent, n := frame.DecodeEntry(payload[at:])
 		tx.buf = payload[: at+n : at+n]
 		tx.writes.SetBuffer(tx.buf)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -26,10 +27,11 @@ type Tx struct {
 
 	// What the transaction wrote: entries in buf, indexed by writes; before them
 	// the runs it had to spill, oldest first.
-	buf    []byte
-	lent   bool // somebody may still read buf: it must not be reused
-	writes *memtable.Table
-	spills []*spill
+	buf     []byte
+	lent    bool  // somebody may still read buf: it must not be reused
+	counted int64 // bytes counted as arena.ClassTx
+	writes  *memtable.Table
+	spills  []*spill
 
 	reads mvcc.ReadSet
 	iters map[*Iter]struct{}
@@ -196,6 +198,22 @@ func (tx *Tx) mayPin(n int64) bool {
 // one step.
 const growAtOnce = 4 << 20
 
+// recordBytes is about what the index of a transaction's writes takes for each.
+const recordBytes = 32
+
+// held is what the writes take that are in memory.
+func (tx *Tx) held() int { return len(tx.buf) + recordBytes*tx.writes.Len() }
+
+// count counts a transaction that will spill to the budget, until it ends. Its
+// memory is on the Go heap, which grows to twice what is in use.
+func (tx *Tx) count() {
+	if tx.counted == 0 {
+		tx.counted = 2 * int64(tx.e.cfg.gatherBytes())
+		tx.e.budget.Add(arena.ClassTx, tx.counted)
+		tx.e.pages.Room(0)
+	}
+}
+
 // Put sets key's value.
 func (tx *Tx) Put(key, value []byte) error { return tx.write(base.KindPut, key, value) }
 
@@ -214,7 +232,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	if !tx.writable {
 		return base.ErrReadOnly
 	}
-	if len(tx.buf) > 0 && len(tx.buf)+len(key)+len(value) > tx.e.cfg.gatherBytes() {
+	if len(tx.buf) > 0 && tx.held()+len(key)+len(value) > tx.e.cfg.gatherBytes() {
 		if err := tx.spill(); err != nil {
 			return err
 		}
@@ -222,6 +240,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	at := len(tx.buf)
 	if at > growAtOnce && cap(tx.buf)-at < 2*binary.MaxVarintLen64+1+len(key)+len(value) {
 		// It will spill: growing step by step would copy it many times over.
+		tx.count()
 		tx.buf = slices.Grow(tx.buf, tx.e.cfg.gatherBytes()-at+len(key)+len(value)+64)
 	}
 	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
@@ -269,6 +288,7 @@ func (tx *Tx) end() {
 	}
 	tx.dropSpills()
 	tx.e.pinned.Add(-tx.pinnedBytes)
+	tx.e.budget.Add(arena.ClassTx, -tx.counted)
 	tx.slot.ClearSnapshot()
 	tx.e.readers.Put(tx.r)
 	tx.e.release()
