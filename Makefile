@@ -3,7 +3,7 @@ GO ?= go
 TIME ?= 10m
 MODULES = . cmd/cairn bench
 
-.PHONY: test check long bench bench-full lint race cross fuzz mutants
+.PHONY: test check long bench bench-full lint race cross fuzz mutants FORCE
 
 test: ## what every change needs
 	$(GO) test -timeout 15m ./...
@@ -39,7 +39,7 @@ fuzz: ## every fuzz target for a while: make fuzz TIME=5m
 	scripts/fuzz.sh $(TIME)
 
 mutants: ## remove each sync and each checksum check in turn; some test must fail
-	$(GO) run ./internal/mutants
+	$(GO) test -v -timeout 4h ./internal/mutants -run TestMutants -mutants.on -mutants.table mutants.md
 
 # Built first, not `go run`: that does not pass signals on to what it runs.
 .bin/cairn-bench: FORCE
