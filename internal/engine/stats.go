@@ -128,8 +128,7 @@ func (s *Stats) addState(rs *readState) {
 	}
 	for _, l := range rs.layers {
 		if l.mem != nil && l.mem.seg != nil {
-			tail, _ := l.mem.seg.Tail()
-			s.LogBytes += tail.Offset()
+			s.LogBytes += l.mem.seg.Written()
 		}
 	}
 	s.DiskBytes += s.LogBytes
