@@ -31,7 +31,7 @@ type Merge struct {
 	Grandparents     []*base.TableMeta
 	GrandparentBytes int64
 
-	Check       func() error           // asked now and then; an error ends the merge
+	Check func() error // asked now and then; an error ends the merge
 
 	passed   int   // grandparents that lie behind
 	overlaps int64 // bytes of those passed since the table began
