@@ -13,6 +13,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/histories"
+	"github.com/cairndb/cairn/internal/invariants"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -62,6 +63,9 @@ func TestSerializableEverywhere(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			db := openNew(t, c.opts)
 			c.conf.Seed = testSeed(t)
+			if invariants.Enabled { // with assertions, and mostly -race, five times slower
+				c.conf.Transactions /= 4
+			}
 			res, err := histories.Run(db, c.conf)
 			s := db.Stats()
 			t.Logf("%v; %d flushes, %d compactions", res, s.Flushes, s.Compactions)
@@ -342,26 +346,38 @@ func TestConflictWithPendingCommit(t *testing.T) {
 	m := memfs.New()
 	f := faultfs.New(m)
 	db := openAt(t, "/db", &cairn.Options{FS: f})
-	put(t, db, "x", "old")
-	const delay = 50 * time.Millisecond
-	f.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Do: faultfs.Delay(delay)})
-	synced := make(chan error)
-	go func() { synced <- db.Put(b("x"), b("new")) }()
-	time.Sleep(delay / 5)
-	wantValue(t, db, "x", "old") // not durable, so nobody sees it
-	tries := 0
-	check(t, db.Update(func(tx *cairn.Tx) error {
-		tries++
-		v, err := tx.Get(b("x"))
-		if err != nil {
-			return err
+	overlapped := false
+	for delay := 20 * time.Millisecond; !overlapped; delay *= 4 {
+		if delay > 10*time.Second {
+			t.Fatal("the machine is too slow for this test")
 		}
-		return tx.Put(b("seen"), append([]byte("saw "), v...))
-	}))
-	check(t, <-synced)
-	wantValue(t, db, "seen", "saw new")
-	if tries != 2 {
-		t.Errorf("%d attempts; the second should have waited for the outcome", tries)
+		put(t, db, "x", "old")
+		slow := f.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: faultfs.Delay(delay)})
+		synced := make(chan error, 1)
+		started := time.Now()
+		go func() { synced <- db.Put(b("x"), b("new")) }()
+		time.Sleep(delay / 4)
+		seen, err := db.Get(b("x"))
+		check(t, err)
+		if string(seen) != "old" && time.Since(started) < delay {
+			t.Errorf("%q is seen before it is durable", seen)
+		}
+		tries := 0
+		check(t, db.Update(func(tx *cairn.Tx) error {
+			tries++
+			v, err := tx.Get(b("x"))
+			if err != nil {
+				return err
+			}
+			overlapped = overlapped || string(v) == "old"
+			return tx.Put(b("seen"), append([]byte("saw "), v...))
+		}))
+		check(t, <-synced)
+		slow.Stop()
+		wantValue(t, db, "seen", "saw new")
+		if tries > 2 {
+			t.Errorf("%d attempts; the second should have waited for the outcome", tries)
+		}
 	}
 }
 
