@@ -14,14 +14,15 @@ check: lint race cross ## style, races, assertions, other platforms
 	@echo "check: all passed"
 
 lint:
-	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt: the files above"; exit 1; }
+	@bad=$$(gofmt -l .); test -z "$$bad" || { echo "gofmt: $$bad"; exit 1; }
 	$(GO) vet ./... 
 	cd cmd/cairn && $(GO) vet ./...
 	cd bench && $(GO) vet ./...
 	$(GO) test -count=1 ./internal/lint
 
 race: ## -race turns on the assertions of internal/invariants too
-	$(GO) test -short -race -timeout 20m ./...
+	$(GO) test -short -race -timeout 20m $$($(GO) list ./... | grep -v internal/crashtest)
+	$(GO) test -race -timeout 20m ./internal/crashtest -run 'TestCrash|TestFaults|TestOracle' -crash.images=20 -crash.faults=25
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...

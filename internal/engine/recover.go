@@ -30,6 +30,7 @@ type recovering struct {
 	total    int64
 	segments []*wal.Loaded
 	taken    map[*wal.Loaded]bool // a memtable owns the bytes
+	written  []*handle            // tables made of replayed memtables
 }
 
 // recover brings the store to the state of its last durable commit, or beyond.
@@ -46,6 +47,7 @@ func (e *Engine) recover(names []string) error {
 	}
 	e.emit(Event{Kind: EventRecovery, Total: r.total})
 	if err := r.run(); err != nil {
+		r.giveUp(err)
 		return err
 	}
 	e.commit.nextSeq = r.nextSeq
@@ -302,7 +304,17 @@ func (r *recovering) flush() error {
 		r.e.handles[h.meta.Num] = h
 		edit.Added = append(edit.Added, manifest.Added{Run: m.LastSeq(), Table: h.meta})
 	}
+	r.written = append(r.written, tables...)
 	return r.add(edit)
+}
+
+// giveUp takes back the tables of a recovery that failed with err: on a full disk
+// a failed Open must not make things worse.
+func (r *recovering) giveUp(err error) {
+	for _, h := range r.written {
+		delete(r.e.handles, h.meta.Num)
+	}
+	r.e.withdraw(r.written, err)
 }
 
 // add applies an edit to the state in memory; finish writes the result.
@@ -328,6 +340,7 @@ func (r *recovering) finish() error {
 		edit.Dropped = &manifest.Dropped{Bytes: uint64(e.recovery.DroppedBytes), From: e.recovery.DroppedFrom}
 	}
 	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, e.store, num, edit); err != nil {
+		r.giveUp(err)
 		return err
 	}
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
