@@ -1,0 +1,45 @@
+//go:build unix
+
+package cairn_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn"
+)
+
+// TestStrangeFiles: a directory, a symbolic link or a FIFO in place of a file is
+// refused, and Open does not hang.
+func TestStrangeFiles(t *testing.T) {
+	dir := t.TempDir()
+	sample(t, dir)
+	for name, data := range contents(t, dir) {
+		if data == "(directory)" || filepath.Base(name) == "LOCK" {
+			continue
+		}
+		for what, make := range map[string]func() error{
+			"directory": func() error { return os.Mkdir(name, 0o755) },
+			"symlink":   func() error { return os.Symlink("/etc/hostname", name) },
+			"fifo":      func() error { return syscall.Mkfifo(name, 0o600) },
+		} {
+			check(t, os.Remove(name))
+			check(t, make())
+			for _, readOnly := range []bool{true, false} {
+				db, err := cairn.Open(dir, &cairn.Options{ReadOnly: readOnly})
+				if err == nil {
+					db.Close()
+					t.Fatalf("a %s in place of %s was opened", what, filepath.Base(name))
+				}
+				if !strings.Contains(err.Error(), filepath.Base(name)) {
+					t.Errorf("%v does not name %s", err, filepath.Base(name))
+				}
+			}
+		}
+		check(t, os.Remove(name))
+		check(t, os.WriteFile(name, b(data), 0o600))
+	}
+}
