@@ -1,7 +1,6 @@
 # Everything sets itself up: Go and a C compiler are all a machine needs.
 GO ?= go
 TIME ?= 10m
-MODULES = . cmd/cairn bench
 
 .PHONY: test check long bench bench-full lint race cross fuzz mutants FORCE
 
