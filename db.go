@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/txn"
 )
 
 // DB is an open store. All methods are safe for concurrent use.
@@ -62,7 +63,7 @@ func (db *DB) Put(key, value []byte) error {
 	if err := checkPair(key, value); err != nil {
 		return err
 	}
-	return db.e.Put(rootBucket, key, value)
+	return txn.Put(db.e, rootBucket, key, value)
 }
 
 // Delete removes key, as a commit of its own. Deleting an absent key is not an error.
@@ -70,7 +71,7 @@ func (db *DB) Delete(key []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	return db.e.Delete(rootBucket, key)
+	return txn.Delete(db.e, rootBucket, key)
 }
 
 // Write commits a batch: all of it or nothing. It returns the first error of the
@@ -80,7 +81,7 @@ func (db *DB) Write(b *Batch) error {
 	if b.err != nil {
 		return b.err
 	}
-	return db.e.Apply(b.payload, b.n)
+	return txn.Apply(db.e, b.payload, b.n)
 }
 
 // Sync makes all commits acknowledged before the call durable.
@@ -159,7 +160,7 @@ func (db *DB) tryUpdate(fn func(tx *Tx) error) error {
 func (db *DB) Begin(writable bool) (*Tx, error) { return db.begin(writable, false) }
 
 func (db *DB) begin(writable, managed bool) (*Tx, error) {
-	tx, err := db.e.Begin(writable)
+	tx, err := txn.Begin(db.e, writable)
 	if err != nil {
 		return nil, err
 	}

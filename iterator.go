@@ -2,7 +2,7 @@ package cairn
 
 import (
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/txn"
 )
 
 // Range is the keys from Low up to, but not including, High. nil is no bound:
@@ -28,7 +28,7 @@ func (r Range) internal(bucket []byte) (low, high []byte) {
 // ends with its transaction, and is for the same goroutine. An open iterator that
 // stands somewhere keeps the memory it reads from; close it when done.
 type Iterator struct {
-	it     *engine.Iter
+	it     *txn.Iter
 	err    error
 	bucket int // length of the bucket's prefix
 }

@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/txn"
 )
 
 // Tx is a transaction: it reads the store as it was when the transaction began,
@@ -17,8 +17,8 @@ import (
 // scans and iterators until the next step. None may be modified. Slices passed in
 // may be reused as soon as the call returns.
 type Tx struct {
-	tx        *engine.Tx // nil once the transaction has ended
-	key       []byte     // scratch: bucket prefix and key
+	tx        *txn.Tx // nil once the transaction has ended
+	key       []byte  // scratch: bucket prefix and key
 	seq       uint64
 	commitSeq uint64
 	managed   bool

@@ -11,14 +11,16 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
 const (
-	retryDelay   = 50 * time.Millisecond // after a failed flush or compaction, doubling
-	maxRetry     = 2 * time.Second
-	idleMark     = 200 * time.Millisecond // quiet time after which obsolete files are let go
-	targetTable  = 16 << 20
+	retryDelay = 50 * time.Millisecond // after a failed flush or compaction, doubling
+	maxRetry   = 2 * time.Second
+	idleMark   = 200 * time.Millisecond // quiet time after which obsolete files are let go
+	// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
+	TargetTable  = 16 << 20
 	closeCompact = 64 << 20 // bytes of debt that Close still works off
 )
 
@@ -80,7 +82,7 @@ func (e *Engine) setFlushError(err error) {
 
 func (e *Engine) backgroundError(err error) {
 	kind := EventBackgroundError
-	if errors.Is(spaceError(err), base.ErrNoSpace) {
+	if errors.Is(SpaceError(err), base.ErrNoSpace) {
 		kind = EventNoSpace
 		e.releaseReserve()
 	}
@@ -136,13 +138,13 @@ func (q *quiet) idle(seq uint64) bool {
 }
 
 func (e *Engine) currentDebt() int64 {
-	return compact.Debt(e.state.Load().version, e.pickInputs(true))
+	return compact.Debt(e.state.Load().Version, e.pickInputs(true))
 }
 
 func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
 		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftoverTables(),
-		TargetFileBytes: targetTable, Codecs: e.cfg.Profile == ProfileBalanced,
+		TargetFileBytes: TargetTable, Codecs: e.cfg.Profile == ProfileBalanced,
 	}
 	if s := e.snapshots(); len(s) > 0 {
 		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
@@ -154,7 +156,7 @@ func (e *Engine) pickInputs(idle bool) compact.Inputs {
 func (e *Engine) compactOnce(idle bool) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
-	job, ok := compact.Pick(e.state.Load().version, e.pickInputs(idle))
+	job, ok := compact.Pick(e.state.Load().Version, e.pickInputs(idle))
 	if !ok {
 		return false, nil
 	}
@@ -190,7 +192,7 @@ func (e *Engine) runJob(job *compact.Job) error {
 			edit.Removed = append(edit.Removed, manifest.Removed{Level: in.Level, Num: t.Num})
 		}
 	}
-	var tables []*handle
+	var tables []*tree.Handle
 	var err error
 	if job.Move {
 		for _, in := range job.Inputs {
@@ -202,29 +204,29 @@ func (e *Engine) runJob(job *compact.Job) error {
 		return err
 	}
 	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.meta})
+		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.Meta})
 	}
 	if err := e.install(edit, tables, nil); err != nil {
 		e.withdraw(tables, err)
 		return err
 	}
-	e.counters.compactedBytes.Add(bytesOf(tables))
-	e.emit(Event{Kind: EventCompaction, Level: job.OutLevel, Done: bytesOf(tables), Duration: time.Since(start)})
+	e.counters.compactedBytes.Add(tree.SizeOf(tables))
+	e.emit(Event{Kind: EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)
 	return nil
 }
 
-func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
-	r := e.readers.Get().(*reader)
+func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
+	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
-	rs := e.acquire(r.slot)
-	defer rs.unref()
+	rs := e.Acquire(r.Slot)
+	defer rs.Unref()
 	var rows []base.Iterator
 	var tombs []*tombstone.List
 	for _, in := range job.Inputs {
 		for _, t := range in.Tables {
-			h := rs.handle(t.Num)
-			rows = append(rows, h.NewIter(r.slot, table.IterOptions{NoCache: true}))
+			h := rs.Handle(t.Num)
+			rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
 			tombs = append(tombs, h.Tombstones())
 		}
 	}
@@ -236,7 +238,7 @@ func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.stopped.Err,
 	}
-	tables, err := e.writeTables(merge, job.OutLevel, mergedRows(job))
+	tables, err := e.tables.Write(merge, job.OutLevel, mergedRows(job), 0)
 	if err == nil {
 		e.noteLeftovers(tables, merge.Leftovers(), oldest, job.Bottommost)
 	}
@@ -244,14 +246,14 @@ func (e *Engine) merge(job *compact.Job) ([]*handle, error) {
 }
 
 // noteLeftovers remembers what a merge could not drop, for the picker.
-func (e *Engine) noteLeftovers(tables []*handle, left []compact.Leftover, oldest uint64, bottom bool) {
+func (e *Engine) noteLeftovers(tables []*tree.Handle, left []compact.Leftover, oldest uint64, bottom bool) {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	for i, h := range tables {
 		if bottom {
 			left[i].Snapshot = oldest
 		}
-		e.leftovers[h.meta.Num] = left[i]
+		e.leftovers[h.Meta.Num] = left[i]
 	}
 }
 
@@ -259,16 +261,6 @@ func (e *Engine) leftoverTables() map[uint64]compact.Leftover {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	return maps.Clone(e.leftovers)
-}
-
-// handle returns the handle of a table of the state.
-func (rs *readState) handle(num uint64) *handle {
-	for _, h := range rs.handles {
-		if h.meta.Num == num {
-			return h
-		}
-	}
-	return nil
 }
 
 // keeper prepares spare segments and removes obsolete files.
@@ -352,10 +344,10 @@ func (e *Engine) syncWritten() error {
 
 // Sync makes every commit that was acknowledged before the call durable.
 func (e *Engine) Sync() error {
-	if err := e.hold(); err != nil {
+	if err := e.Hold(); err != nil {
 		return err
 	}
-	defer e.release()
+	defer e.Release()
 	if e.cfg.ReadOnly {
 		return base.ErrReadOnly
 	}

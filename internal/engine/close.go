@@ -53,7 +53,7 @@ func (e *Engine) shutDown() error {
 	if failed != nil {
 		return failed
 	}
-	return spaceError(err)
+	return SpaceError(err)
 }
 
 // settle flushes everything and works off a moderate debt.
@@ -96,7 +96,7 @@ func (e *Engine) seal() error {
 		return fmt.Errorf("close: %w", err)
 	}
 	if rs := e.state.Swap(nil); rs != nil {
-		e.epochs.Retire(rs.unref)
+		e.epochs.Retire(rs.Unref)
 	}
 	e.drainEpochs()
 	e.retireSegments(final.LogStart, 0)
@@ -111,8 +111,8 @@ func (e *Engine) closeSegments() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.spare != nil {
-		c.spare.seg.Close()
-		c.spare.unref()
+		c.spare.Seg.Close()
+		c.spare.Unref()
 		c.spare = nil
 	}
 	for _, s := range c.unsynced {

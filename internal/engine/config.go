@@ -62,14 +62,14 @@ func (c *Config) segmentLimit() int {
 	return max(limit, 64<<10)
 }
 
-// spillBytes is the size from which a transaction writes private runs instead of
+// SpillBytes is the size from which a transaction writes private runs instead of
 // growing in memory, and the largest commit that goes through the log as a frame.
-func (c *Config) spillBytes() int {
+func (c *Config) SpillBytes() int {
 	return int(min(c.Memory/16, frame.MaxBytes-frame.HeaderBytes-frame.Align))
 }
 
-// gatherBytes is how much a transaction gathers for one private run. Where there
+// GatherBytes is how much a transaction gathers for one private run. Where there
 // is memory runs are large, since few of them need less merging.
-func (c *Config) gatherBytes() int {
-	return max(c.spillBytes(), int(min(c.Memory/64, 64<<20)))
+func (c *Config) GatherBytes() int {
+	return max(c.SpillBytes(), int(min(c.Memory/64, 64<<20)))
 }

@@ -3,22 +3,22 @@
 //
 // # What it provides
 //
-// Engine and its transactions, over internal keys. The root package is a thin
-// face on top of it.
+// Engine, over internal keys. Package txn puts transactions on top of it, and the
+// root package a thin face over both.
 //
 // # State
 //
-// One atomically published readState names everything a reader needs: the layers
+// One atomically published State names everything a reader needs: the layers
 // (memtables, and runs ingested by large transactions whose turn to be recorded
 // has not come) and the version (levels of tables). It is replaced, never changed.
 //
 // # Concurrency
 //
 // commit.mu is the commit lock: it guards the active segment, the memtable's
-// single writer, the queue of commits and the publication of readStates. No
+// single writer, the queue of commits and the publication of States. No
 // input or output happens under it except when a segment has to be made in a
 // hurry. manifestMu serialises edits; it is taken before commit.mu, never after.
-// Reads take no lock: they enter an epoch, load the readState, and leave.
+// Reads take no lock: they enter an epoch, load the State, and leave.
 //
 // # Invariants
 //
@@ -26,7 +26,7 @@
 //
 // # Lifetimes
 //
-// A readState is referenced by the engine while it is current, by iterators that
+// A State is referenced by the engine while it is current, by iterators that
 // stand on it, and protected by the epoch for everybody else. It references its
 // memtables and tables; the last reference returns an arena to the pool, closes a
 // table, and lets an obsolete file be removed.

@@ -14,6 +14,8 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Engine is an open store. All methods are safe for concurrent use.
@@ -24,7 +26,7 @@ type Engine struct {
 
 	// visible is the greatest sequence readers may see. It only grows (E2).
 	visible atomic.Uint64
-	state   atomic.Pointer[readState]
+	state   atomic.Pointer[tree.State]
 	closed  atomic.Bool
 	closing sync.Once
 
@@ -33,6 +35,7 @@ type Engine struct {
 	budget  *arena.Budget
 	arenas  *arena.Pool
 	pages   *cache.Cache
+	tables  *tablefiles.Files
 	pinned  atomic.Int64 // bytes kept in memory by slices handed out
 
 	open     atomic.Int64 // transactions and one-shot calls in progress
@@ -48,7 +51,7 @@ type Engine struct {
 	nextFile   uint64
 
 	// Guarded by commit.mu.
-	handles  map[uint64]*handle
+	handles  map[uint64]*tree.Handle
 	obsolete []obsoleteFile
 	segments []uint64 // log segments made and not yet obsolete
 	flushErr error    // why the last attempt to flush failed
@@ -65,30 +68,35 @@ type Engine struct {
 	wake       chan struct{} // the keeper's
 	wakeMerge  chan struct{} // the compactor's
 	wakeIndex  chan struct{} // the indexer's
-	indexing   atomic.Int64  // bytes promised to point indexes being built
 
 	counters counters
 	recovery RecoveryStats
 }
 
-// reader is what a goroutine needs to read: an epoch slot, and room for a key.
+// Reader is what a goroutine needs to read: an epoch slot, and room for a key.
 // Readers are pooled.
-type reader struct {
-	scratch
-	slot *epoch.Slot
+type Reader struct {
+	key  []byte
+	Slot *epoch.Slot
 }
 
-func (e *Engine) newReader() *reader {
-	r := &reader{slot: e.epochs.Register()}
+// internal joins a bucket's prefix and a key.
+func (r *Reader) internal(bucket, key []byte) []byte {
+	r.key = append(append(r.key[:0], bucket...), key...)
+	return r.key
+}
+
+func (e *Engine) newReader() *Reader {
+	r := &Reader{Slot: e.epochs.Register()}
 	// The pool drops readers at will; their slots go back when that happens.
-	runtime.SetFinalizer(r, func(r *reader) { r.slot.Release() })
+	runtime.SetFinalizer(r, func(r *Reader) { r.Slot.Release() })
 	return r
 }
 
 // enter begins a one-shot read. Everything reachable stays in memory until leave.
-func (e *Engine) enter() (*reader, error) {
-	r := e.readers.Get().(*reader)
-	r.slot.Enter()
+func (e *Engine) enter() (*Reader, error) {
+	r := e.readers.Get().(*Reader)
+	r.Slot.Enter()
 	if e.closed.Load() {
 		e.leave(r)
 		return nil, base.ErrClosed
@@ -96,22 +104,23 @@ func (e *Engine) enter() (*reader, error) {
 	return r, nil
 }
 
-func (e *Engine) leave(r *reader) {
-	r.slot.Exit()
+func (e *Engine) leave(r *Reader) {
+	r.Slot.Exit()
 	e.readers.Put(r)
 }
 
-// hold keeps Close waiting until release: for transactions and commits.
-func (e *Engine) hold() error {
+// Hold keeps Close waiting until Release: for transactions and commits.
+func (e *Engine) Hold() error {
 	e.open.Add(1)
 	if e.closed.Load() {
-		e.release()
+		e.Release()
 		return base.ErrClosed
 	}
 	return nil
 }
 
-func (e *Engine) release() {
+// Release ends what Hold began.
+func (e *Engine) Release() {
 	if e.open.Add(-1) == 0 && e.closed.Load() {
 		select {
 		case e.openDone <- struct{}{}:
@@ -131,9 +140,15 @@ func (e *Engine) newFileNum() uint64 {
 	return num
 }
 
-// newState makes a readState. commit.mu is held.
-func (e *Engine) newState(layers []*layer, v *manifest.Version) *readState {
-	return newReadState(layers, v, func(m *base.TableMeta) *handle { return e.handles[m.Num] })
+func (e *Engine) takeFileNum() uint64 {
+	e.manifestMu.Lock()
+	defer e.manifestMu.Unlock()
+	return e.newFileNum()
+}
+
+// newState makes a State. commit.mu is held.
+func (e *Engine) newState(layers []*tree.Layer, v *manifest.Version) *tree.State {
+	return tree.NewState(layers, v, func(m *base.TableMeta) *tree.Handle { return e.handles[m.Num] })
 }
 
 func signal(ch chan struct{}) {
@@ -146,4 +161,20 @@ func signal(ch chan struct{}) {
 func (e *Engine) wakeBackground() {
 	signal(e.wake)
 	e.commit.cond.Broadcast()
+}
+
+// Acquire returns the current state with a reference the caller must drop.
+func (e *Engine) Acquire(slot *epoch.Slot) *tree.State {
+	slot.Enter()
+	rs := e.state.Load()
+	rs.Ref()
+	slot.Exit()
+	return rs
+}
+
+// publish replaces the current state. Holder of commit.mu only.
+func (e *Engine) publish(rs *tree.State) {
+	if old := e.state.Swap(rs); old != nil {
+		e.epochs.Retire(old.Unref)
+	}
 }

@@ -4,28 +4,31 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
-// largeCommit commits, as a transaction that spills, one value for n keys.
+// largeCommit commits, as a transaction that has spilled does, one value for n keys.
 func largeCommit(t *testing.T, e *Engine, value byte, n int) {
-	tx, err := e.Begin(true)
+	rows := make([]iterator.Entry, n)
+	for i := range rows {
+		key := append(bytes.Clone(testBucket), indexTestKey(i)...)
+		rows[i] = iterator.Entry{Key: key, Kind: base.KindPut, Value: bytes.Repeat([]byte{value}, 100)}
+	}
+	tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, 0, base.SeqPrivate)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer tx.Rollback()
-	for i := range n {
-		key := append(bytes.Clone(testBucket), indexTestKey(i)...)
-		if err := tx.Put(key, bytes.Repeat([]byte{value}, 100)); err != nil {
-			t.Error(err)
-			return
-		}
-	}
-	if len(tx.spills) == 0 {
-		t.Error("the transaction has not spilled")
-	}
-	if _, err := tx.Commit(); err != nil {
+	run := tree.NewRun(tables)
+	if _, err := e.CommitIngest(&Write{Count: 1, Durable: true}, []*tree.Run{&run}); err != nil {
 		t.Error(err)
+	}
+	for _, h := range tables {
+		h.Reader.Close()
 	}
 }
 
@@ -40,6 +43,13 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 	c.mu.Lock()
 	c.leading = true // no round begins: outcomes have to wait
 	c.mu.Unlock()
+	lead := func() {
+		c.mu.Lock()
+		c.leading = false
+		c.cond.Broadcast()
+		c.mu.Unlock()
+	}
+	t.Cleanup(lead) // or Close waits for ever, where the test fails
 	appended := func(want int) func() bool {
 		return func() bool {
 			c.mu.Lock()
@@ -57,12 +67,11 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond) // the flusher has its chance
 	c.mu.Lock()
-	if layers := e.state.Load().layers; len(layers) != 2 {
+	if layers := e.state.Load().Layers; len(layers) != 2 {
 		t.Errorf("%d layers, want the memtables of both segments", len(layers))
 	}
-	c.leading = false
-	c.cond.Broadcast()
 	c.mu.Unlock()
+	lead()
 	<-done
 	<-done
 	for i := range n {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -56,7 +57,7 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 
 // install makes an edit durable and then visible: tables become part of the
 // version, the layer they came from (nil: none) goes.
-func (e *Engine) install(edit *manifest.Edit, tables []*handle, flushed *layer) error {
+func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed *tree.Layer) error {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
 	c := &e.commit
@@ -85,14 +86,14 @@ func (e *Engine) syncDir() error {
 }
 
 // show publishes the state after an edit.
-func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*handle, flushed *layer) {
+func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle, flushed *tree.Layer) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range tables {
-		e.handles[h.meta.Num] = h
+		e.handles[h.Meta.Num] = h
 	}
-	layers := slices.Clone(e.state.Load().layers)
+	layers := slices.Clone(e.state.Load().Layers)
 	if i := slices.Index(layers, flushed); i >= 0 {
 		layers = slices.Delete(layers, i, i+1)
 	}
@@ -104,15 +105,15 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*handle, flu
 
 // logStartWithout returns the first log segment that is needed once l is in the
 // tables: that of the oldest memtable left. commit.mu is held.
-func (e *Engine) logStartWithout(l *layer) uint64 {
-	layers := e.state.Load().layers
+func (e *Engine) logStartWithout(l *tree.Layer) uint64 {
+	layers := e.state.Load().Layers
 	for i := len(layers) - 1; i >= 0; i-- {
-		if layers[i] != l && layers[i].mem != nil && layers[i].mem.seg != nil {
-			return layers[i].mem.seg.Num
+		if layers[i] != l && layers[i].Mem != nil && layers[i].Mem.Seg != nil {
+			return layers[i].Mem.Seg.Num
 		}
 	}
-	if l.mem != nil && l.mem.seg != nil {
-		return l.mem.seg.Num + 1
+	if l.Mem != nil && l.Mem.Seg != nil {
+		return l.Mem.Seg.Num + 1
 	}
 	return 0
 }
@@ -142,11 +143,11 @@ func (e *Engine) rollManifest() {
 type obsoleteFile struct {
 	path   string
 	edit   uint64 // ordinal of the edit in the manifest
-	handle *handle
+	handle *tree.Handle
 }
 
 // retireFiles notes the files an installed edit has made useless.
-func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *layer) {
+func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *tree.Layer) {
 	for _, r := range edit.Removed {
 		h := e.handles[r.Num]
 		if isAdded(edit, r.Num) {
@@ -156,10 +157,10 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *layer) {
 		delete(e.leftovers, r.Num)
 		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileTable, r.Num), edit: at, handle: h})
 	}
-	if flushed != nil && flushed.mem != nil && flushed.mem.seg != nil {
-		flushed.mem.seg.Close()
+	if flushed != nil && flushed.Mem != nil && flushed.Mem.Seg != nil {
+		flushed.Mem.Seg.Close()
 		e.commit.unsynced = slices.DeleteFunc(slices.Clone(e.commit.unsynced),
-			func(s *wal.Segment) bool { return s == flushed.mem.seg })
+			func(s *wal.Segment) bool { return s == flushed.Mem.Seg })
 	}
 	e.retireSegments(e.manifest.State().LogStart, at)
 }
@@ -193,7 +194,7 @@ func (e *Engine) removeObsolete() {
 	c.mu.Lock()
 	var now, later []obsoleteFile
 	for _, f := range e.obsolete {
-		if f.edit <= through && (f.handle == nil || f.handle.closed.Load()) {
+		if f.edit <= through && (f.handle == nil || f.handle.Closed.Load()) {
 			now = append(now, f)
 		} else {
 			later = append(later, f)
@@ -209,15 +210,15 @@ func (e *Engine) removeObsolete() {
 }
 
 // closeTable closes a table nobody reads any more.
-func (e *Engine) closeTable(h *handle) {
+func (e *Engine) closeTable(h *tree.Handle) {
 	h.Reader.Close()
-	h.closed.Store(true)
+	h.Closed.Store(true)
 	signal(e.wake)
 	signal(e.wakeIndex) // its point index has made room
 }
 
-// spaceError gives errors of a full disk their name.
-func spaceError(err error) error {
+// SpaceError gives errors of a full disk their name.
+func SpaceError(err error) error {
 	if err != nil && vfs.IsNoSpace(err) && !errors.Is(err, base.ErrNoSpace) {
 		return fmt.Errorf("%w: %w", base.ErrNoSpace, err)
 	}

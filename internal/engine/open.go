@@ -16,6 +16,8 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -27,7 +29,7 @@ func Open(cfg Config) (*Engine, error) {
 	e := newEngine(cfg)
 	if err := e.open0(); err != nil {
 		e.release0()
-		return nil, spaceError(err)
+		return nil, SpaceError(err)
 	}
 	return e, nil
 }
@@ -35,13 +37,17 @@ func Open(cfg Config) (*Engine, error) {
 func newEngine(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
-		openDone: make(chan struct{}, 1), handles: map[uint64]*handle{},
+		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
 		leftovers: map[uint64]compact.Leftover{},
 		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
 	e.pages = cache.New(e.budget, e.epochs)
+	e.tables = &tablefiles.Files{
+		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
+		Codec: e.codec, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
+	}
 	e.commit.cond = sync.NewCond(&e.commit.mu)
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e
@@ -151,6 +157,7 @@ func (e *Engine) load(state *manifest.State) error {
 		return err
 	}
 	e.store, e.opened = state.Store, state
+	e.tables.Store = state.Store
 	e.nextFile = manifest.FirstFreeNum(names, state)
 	if err := e.openTables(state); err != nil {
 		return err
@@ -173,22 +180,13 @@ func (e *Engine) load(state *manifest.State) error {
 
 func (e *Engine) openTables(state *manifest.State) error {
 	for _, meta := range state.Version.Tables() {
-		h, err := e.openListed(meta)
+		h, err := e.tables.OpenListed(meta)
 		if err != nil {
 			return err
 		}
 		e.handles[meta.Num] = h
 	}
 	return nil
-}
-
-// openListed opens a table that the manifest or the log names.
-func (e *Engine) openListed(meta *base.TableMeta) (*handle, error) {
-	h, err := e.openTable(meta)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = base.Corruptf(e.path(base.FileTable, meta.Num), -1, "the table is missing")
-	}
-	return h, err
 }
 
 // removeGarbage removes what earlier runs left behind: files of interrupted
@@ -218,11 +216,11 @@ func (e *Engine) release0() error {
 	e.background.Wait()
 	var errs []error
 	if rs := e.state.Swap(nil); rs != nil {
-		e.epochs.Retire(rs.unref)
+		e.epochs.Retire(rs.Unref)
 	}
 	e.drainEpochs()
 	for _, h := range e.handles {
-		if !h.closed.Load() {
+		if !h.Closed.Load() {
 			errs = append(errs, h.Reader.Close())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -35,18 +36,25 @@ func mustOpen(t *testing.T, cfg Config) *Engine {
 
 func indexTestKey(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
 
+// commitOne commits one entry of testBucket.
+func commitOne(e *Engine, kind base.Kind, key, value []byte) error {
+	payload := frame.AppendEntry(nil, kind, append(bytes.Clone(testBucket), key...), value)
+	_, err := e.Commit(&Write{Payload: payload, Count: 1, Durable: !e.cfg.Relaxed})
+	return err
+}
+
 // fillIndexTest puts n keys twice and deletes every fifth.
 func fillIndexTest(t *testing.T, e *Engine, n int) {
 	t.Helper()
 	for _, version := range []string{"old", "new"} {
 		for i := range n {
-			if err := e.Put(testBucket, indexTestKey(i), fmt.Appendf(nil, "%s%d", version, i)); err != nil {
+			if err := commitOne(e, base.KindPut, indexTestKey(i), fmt.Appendf(nil, "%s%d", version, i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for i := 0; i < n; i += 5 {
-		if err := e.Delete(testBucket, indexTestKey(i)); err != nil {
+		if err := commitOne(e, base.KindDelete, indexTestKey(i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +87,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func indexedTables(e *Engine) (indexed, all int) {
-	for _, h := range e.state.Load().handles {
+	for _, h := range e.state.Load().Handles {
 		if h.Index() != nil {
 			indexed++
 		}
@@ -140,7 +148,7 @@ func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 		rows    uint64
 		indexed int
 	}{{n, n}, {0, 0}, {1 << 20, 0}, {1 << 63, 0}} {
-		tables, err := e.writeTables(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows)
+		tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows, 0)
 		if err != nil || len(tables) != 1 {
 			t.Fatal(len(tables), err)
 		}
@@ -151,9 +159,9 @@ func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 		if got != c.indexed {
 			t.Errorf("index of a table announced with %d rows has %d entries, want %d", c.rows, got, c.indexed)
 		}
-		e.discard(tables)
+		e.tables.Discard(tables)
 	}
-	if used := e.budget.UsedBy(arena.ClassIndex) + e.indexing.Load(); used != 0 {
+	if used := e.budget.UsedBy(arena.ClassIndex) + e.tables.Promised(); used != 0 {
 		t.Errorf("%d bytes of indexes left", used)
 	}
 }
@@ -164,7 +172,7 @@ func TestPointIndexesKeepToTheirShare(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), memory))
 	most := int64(0)
 	for i := range n {
-		if err := e.Put(testBucket, indexTestKey(i), nil); err != nil {
+		if err := commitOne(e, base.KindPut, indexTestKey(i), nil); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, e.budget.UsedBy(arena.ClassIndex))

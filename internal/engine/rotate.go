@@ -8,7 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -26,7 +26,7 @@ func (e *Engine) makeRoom(n, count int) (bool, error) {
 		c.cond.Wait()
 		return false, nil
 	}
-	if c.mem != nil && c.mem.seg.Room(n) && c.mem.Room(count) {
+	if c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count) {
 		return true, nil
 	}
 	if ok, err := e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), count); !ok || err != nil {
@@ -52,10 +52,10 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if len(e.state.Load().layers) > maxSealed {
+	if len(e.state.Load().Layers) > maxSealed {
 		return false, e.stall()
 	}
-	if c.spare == nil || c.spare.seg.Capacity() < need || !c.spare.Room(count) {
+	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
 		return false, e.prepareSpare(need, count)
 	}
 	return true, nil
@@ -65,7 +65,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 // of the frame there: what the next segment links to.
 func (c *committer) lastEnd() (wal.Position, uint32) {
 	if c.mem != nil {
-		return c.mem.seg.Tail()
+		return c.mem.Seg.Tail()
 	}
 	return c.goodEnd, c.goodSum
 }
@@ -74,7 +74,7 @@ func (c *committer) lastEnd() (wal.Position, uint32) {
 func (e *Engine) stall() error {
 	c := &e.commit
 	if e.flushErr != nil {
-		return spaceError(e.flushErr)
+		return SpaceError(e.flushErr)
 	}
 	start := time.Now()
 	c.cond.Wait()
@@ -96,13 +96,13 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	next := c.spare
 	c.spare = nil
 	e.noteShape()
-	next.seg.Link(end, c.durable, sum)
+	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)
-	c.unsynced = append(slices.Clip(c.unsynced), next.seg)
+	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
 	c.mem = next
 	rs := e.state.Load()
-	e.publish(e.newState(append([]*layer{{mem: next}}, rs.layers...), rs.version))
-	next.unref() // the state holds it now
+	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
+	next.Unref() // the state holds it now
 }
 
 // noteShape learns from the sealed memtable how large the next should be.
@@ -112,7 +112,7 @@ func (e *Engine) noteShape() {
 	if c.mem == nil || c.mem.Len() == 0 {
 		return
 	}
-	tail, _ := c.mem.seg.Tail()
+	tail, _ := c.mem.Seg.Tail()
 	c.recordBytes = max(16, int(tail.Offset())/c.mem.Len())
 }
 
@@ -139,17 +139,17 @@ func (e *Engine) prepareSpare(need, count int) error {
 	c.mu.Lock()
 	c.preparing, c.spare = false, m
 	c.cond.Broadcast()
-	return spaceError(err)
+	return SpaceError(err)
 }
 
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is durable before it is used (E4).
-func (e *Engine) newMemory(size, records int) (*memory, error) {
+func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
 	}
-	index, err := e.arenas.Get(indexBytes(records))
+	index, err := e.arenas.Get(tree.IndexBytes(records))
 	if err != nil {
 		e.arenas.Put(buf)
 		return nil, err
@@ -161,15 +161,7 @@ func (e *Engine) newMemory(size, records int) (*memory, error) {
 		e.arenas.Put(index)
 		return nil, err
 	}
-	return e.wrapMemory(seg, buf, index, records), nil
-}
-
-func indexBytes(records int) int { return (memtable.Layout(records) + 4095) &^ 4095 }
-
-func (e *Engine) wrapMemory(seg *wal.Segment, buf, index []byte, records int) *memory {
-	m := &memory{Table: memtable.New(buf, index, records), seg: seg, buf: buf, free: e.freeMemory}
-	m.refs.Store(1)
-	return m
+	return tree.NewMemory(seg, buf, index, records, e.freeMemory), nil
 }
 
 func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
@@ -199,14 +191,14 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 }
 
 // freeMemory returns a memtable's buffers once nobody reads it.
-func (e *Engine) freeMemory(m *memory) {
-	e.arenas.Put(m.buf)
+func (e *Engine) freeMemory(m *tree.Memory) {
+	e.arenas.Put(m.Buf)
 	e.arenas.Put(m.Memory())
 }
 
 // dropSpare gives back a spare that is too small. Its file stays until the log
 // start moves past it; it holds no commit.
-func (e *Engine) dropSpare(m *memory) {
-	m.seg.Close()
-	m.unref()
+func (e *Engine) dropSpare(m *tree.Memory) {
+	m.Seg.Close()
+	m.Unref()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // RecoveryStats says what Open found after an unclean end.
@@ -73,12 +74,12 @@ type LevelStats struct {
 
 // Stats returns statistics. On a closed store they are zero.
 func (e *Engine) Stats() Stats {
-	if e.hold() != nil {
+	if e.Hold() != nil {
 		return Stats{}
 	}
-	defer e.release()
-	r := e.readers.Get().(*reader)
-	r.slot.Enter()
+	defer e.Release()
+	r := e.readers.Get().(*Reader)
+	r.Slot.Enter()
 	defer e.leave(r)
 	rs := e.state.Load()
 	s := Stats{
@@ -103,22 +104,22 @@ func (e *Engine) Stats() Stats {
 
 // owed is the debt of compaction, what waits to be flushed included: it is zero
 // only when background work has nothing left to do.
-func (e *Engine) owed(rs *readState) int64 {
+func (e *Engine) owed(rs *tree.State) int64 {
 	debt := e.currentDebt()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	for _, l := range rs.layers {
-		if l.mem == nil || l.mem != e.commit.mem {
+	for _, l := range rs.Layers {
+		if l.Mem == nil || l.Mem != e.commit.mem {
 			debt++
 		}
 	}
 	return debt
 }
 
-func (s *Stats) addState(rs *readState) {
-	s.Runs = len(rs.layers) + len(rs.runs)
+func (s *Stats) addState(rs *tree.State) {
+	s.Runs = len(rs.Layers) + len(rs.Runs)
 	s.Levels = make([]LevelStats, lastLevel+1)
-	for level, t := range rs.version.Tables() {
+	for level, t := range rs.Version.Tables() {
 		s.Tables++
 		s.Levels[level].Tables++
 		s.Levels[level].Bytes += t.Size
@@ -126,9 +127,9 @@ func (s *Stats) addState(rs *readState) {
 		s.RawBytes += t.RawBytes
 		s.Entries += t.Entries
 	}
-	for _, l := range rs.layers {
-		if l.mem != nil && l.mem.seg != nil {
-			s.LogBytes += l.mem.seg.Written()
+	for _, l := range rs.Layers {
+		if l.Mem != nil && l.Mem.Seg != nil {
+			s.LogBytes += l.Mem.Seg.Written()
 		}
 	}
 	s.DiskBytes += s.LogBytes

@@ -19,10 +19,10 @@ const (
 // is in makeRoom.
 func (e *Engine) throttle() {
 	rs := e.state.Load()
-	if rs == nil || len(rs.version.L0) <= slowRuns {
+	if rs == nil || len(rs.Version.L0) <= slowRuns {
 		return
 	}
-	d := min(time.Duration(len(rs.version.L0)-slowRuns)*slowStep, slowLimit)
+	d := min(time.Duration(len(rs.Version.L0)-slowRuns)*slowStep, slowLimit)
 	e.counters.stallNanos.Add(int64(d))
 	e.counters.throttled.Add(1)
 	signal(e.wakeMerge)
@@ -40,7 +40,7 @@ func (e *Engine) keepReserve() {
 	c := &e.commit
 	c.mu.Lock()
 	want := c.mem != nil && !e.reserve.held && e.flushErr == nil && c.failed == nil && !c.closing &&
-		c.mem.seg.Capacity() > minSegmentBytes
+		c.mem.Seg.Capacity() > minSegmentBytes
 	c.mu.Unlock()
 	if !want {
 		return

@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Report is what Verify found.
@@ -22,17 +22,17 @@ type Report struct {
 // keys, and that tables are what the manifest says. progress, if not nil, is told
 // the bytes done and the total. Damage is in the report, and joined in the error.
 func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
-	if err := e.hold(); err != nil {
+	if err := e.Hold(); err != nil {
 		return Report{}, err
 	}
-	defer e.release()
-	r := e.readers.Get().(*reader)
+	defer e.Release()
+	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
-	rs := e.acquire(r.slot)
-	defer rs.unref()
-	total := bytesOf(rs.handles)
+	rs := e.Acquire(r.Slot)
+	defer rs.Unref()
+	total := tree.SizeOf(rs.Handles)
 	var rep Report
-	for _, h := range rs.handles {
+	for _, h := range rs.Handles {
 		err := h.Verify(ctx, func(n int64) {
 			if progress != nil {
 				progress(rep.Bytes+n, total)
@@ -45,44 +45,30 @@ func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (
 			rep.Problems = append(rep.Problems, err)
 		}
 		rep.Tables++
-		rep.Bytes += h.meta.Size
-		rep.Entries += h.meta.Entries
+		rep.Bytes += h.Meta.Size
+		rep.Entries += h.Meta.Entries
 	}
-	rep.Problems = append(rep.Problems, rs.checkOrder()...)
+	rep.Problems = append(rep.Problems, rs.CheckOrder()...)
 	return rep, errors.Join(rep.Problems...)
-}
-
-// checkOrder checks that the tables of a run do not overlap.
-func (rs *readState) checkOrder() (problems []error) {
-	for _, r := range rs.runs {
-		for i := 1; i < len(r.tables); i++ {
-			a, b := r.tables[i-1].meta, r.tables[i].meta
-			if bytes.Compare(a.Largest, b.Smallest) > 0 || bytes.Equal(a.Largest, b.Smallest) && !a.LargestExclusive {
-				problems = append(problems, base.Corruptf(base.FileName(base.FileTable, b.Num), -1,
-					"overlaps table %d of the same run", a.Num))
-			}
-		}
-	}
-	return problems
 }
 
 // Compact flushes and merges everything that overlaps [low, high) down to the
 // last level, and then works off what debt is left.
 func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
-	if err := e.hold(); err != nil {
+	if err := e.Hold(); err != nil {
 		return err
 	}
-	defer e.release()
+	defer e.Release()
 	if e.cfg.ReadOnly {
 		return base.ErrReadOnly
 	}
 	if err := e.flushAll(); err != nil {
-		return fmt.Errorf("compact: %w", spaceError(err))
+		return fmt.Errorf("compact: %w", SpaceError(err))
 	}
 	for ctx.Err() == nil {
 		did, err := e.compactRange(low, high)
 		if err != nil {
-			return fmt.Errorf("compact: %w", spaceError(err))
+			return fmt.Errorf("compact: %w", SpaceError(err))
 		}
 		if !did {
 			return nil
@@ -123,7 +109,7 @@ func (e *Engine) flushAll() error {
 func (e *Engine) compactRange(low, high []byte) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
-	v := e.state.Load().version
+	v := e.state.Load().Version
 	job, ok := compact.Manual(v, low, high, e.pickInputs(true))
 	if !ok {
 		return false, nil

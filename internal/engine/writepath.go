@@ -8,6 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -48,7 +49,7 @@ type committer struct {
 	cond *sync.Cond // queue, leading, spare, layers or failed have changed
 
 	nextSeq  uint64
-	mem      *memory // active; nil until the first commit
+	mem      *tree.Memory // active; nil until the first commit
 	queue    []*pending
 	leading  bool
 	unsynced []*wal.Segment // oldest first, the active one last
@@ -60,10 +61,10 @@ type committer struct {
 	goodSum uint32
 	durable wal.Position // everything before it is known durable
 
-	spare       *memory // next active segment, recorded in the manifest
-	preparing   bool    // somebody makes the spare
-	nextBytes   int     // size of the segment to make
-	recordBytes int     // bytes of segment per record, as the last one had
+	spare       *tree.Memory // next active segment, recorded in the manifest
+	preparing   bool         // somebody makes the spare
+	nextBytes   int          // size of the segment to make
+	recordBytes int          // bytes of segment per record, as the last one had
 
 	broken  bool  // a write failed; the leader is moving to another segment
 	failed  error // poisoned: why
@@ -115,14 +116,13 @@ func (e *Engine) append(w *Write) *pending {
 	p := &w.outcome
 	*p = pending{durable: w.Durable}
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
-	at := int(c.mem.seg.Append(h, w.Payload))
+	at := int(c.mem.Seg.Append(h, w.Payload))
 	buf := c.mem.Buffer()
 	for end := at + len(w.Payload); at < end; {
 		ent, n := frame.DecodeEntry(buf[at:end])
 		c.mem.Insert(at, ent, base.Hash(ent.Key))
 		at += n
 	}
-	e.counters.committedBytes.Add(int64(len(w.Payload)))
 	e.counters.committedBytes.Add(int64(len(w.Payload)))
 	return e.enqueue(p, uint64(w.Count))
 }
@@ -131,7 +131,7 @@ func (e *Engine) enqueue(p *pending, sequences uint64) *pending {
 	c := &e.commit
 	c.nextSeq += sequences
 	p.last = c.nextSeq - 1
-	p.end, p.sum = c.mem.seg.Tail()
+	p.end, p.sum = c.mem.Seg.Tail()
 	c.queue = append(c.queue, p)
 	return p
 }
@@ -291,16 +291,16 @@ func (e *Engine) writeFailed(batch []*pending, why error) {
 		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
 		return
 	}
-	e.conclude(batch, spaceError(why))
+	e.conclude(batch, SpaceError(why))
 }
 
 // forget removes from the memtables what was sequenced after good, and takes the
 // sequences back.
 func (e *Engine) forget(good uint64) {
 	c := &e.commit
-	for _, l := range e.state.Load().layers {
-		if l.mem != nil && l.mem.Len() > 0 && l.mem.LastSeq() > good {
-			l.mem.Truncate(int(max(good+1, l.mem.FirstSeq()) - l.mem.FirstSeq()))
+	for _, l := range e.state.Load().Layers {
+		if l.Mem != nil && l.Mem.Len() > 0 && l.Mem.LastSeq() > good {
+			l.Mem.Truncate(int(max(good+1, l.Mem.FirstSeq()) - l.Mem.FirstSeq()))
 		}
 	}
 	for _, s := range c.unsynced {
@@ -331,4 +331,14 @@ func (e *Engine) resume() error {
 		e.noteSynced()
 	}
 	return err
+}
+
+// AwaitOutcome waits until the commit that seq belongs to is visible or gone.
+func (e *Engine) AwaitOutcome(seq uint64) {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e.visible.Load() < seq && seq < c.nextSeq && c.failed == nil {
+		c.cond.Wait()
+	}
 }

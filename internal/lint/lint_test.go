@@ -21,7 +21,11 @@ var layers = [][]string{
 	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs"},
 	{"internal/table", "internal/manifest", "internal/mvcc"},
 	{"internal/compact"},
+	{"internal/tree"},
+	{"internal/tablefiles"},
+	{"internal/recovery"},
 	{"internal/engine", "internal/inspect"},
+	{"internal/txn"},
 	{""},
 }
 
@@ -101,7 +105,7 @@ const (
 )
 
 // pinned are packages over the limit: ratchets, which only go down.
-var pinned = map[string]int{"internal/engine": 4750}
+var pinned = map[string]int{}
 
 func TestLengths(t *testing.T) {
 	var lengths []int

@@ -1,24 +1,25 @@
-package engine
+package txn
 
 import (
 	"bytes"
 	"encoding/binary"
 	"slices"
 
-	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/mvcc"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Tx is a transaction: a snapshot and, if writable, what it has written and read.
 // It is for one goroutine at a time.
 type Tx struct {
-	e        *Engine
-	r        *reader
+	e        *engine.Engine
+	r        *engine.Reader
 	slot     *epoch.Slot // r's
 	snapshot uint64
 	writable bool
@@ -37,23 +38,22 @@ type Tx struct {
 	iters map[*Iter]struct{}
 
 	// What keeps slices from Get alive until the end.
-	mems        []*memory
+	mems        []*tree.Memory
 	pages       map[*cache.Page]struct{}
 	pinnedBytes int64
 }
 
 // Begin starts a transaction.
-func (e *Engine) Begin(writable bool) (*Tx, error) {
-	if err := e.hold(); err != nil {
+func Begin(e *engine.Engine, writable bool) (*Tx, error) {
+	if err := e.Hold(); err != nil {
 		return nil, err
 	}
-	if writable && e.cfg.ReadOnly {
-		e.release()
+	if writable && e.Config().ReadOnly {
+		e.Release()
 		return nil, base.ErrReadOnly
 	}
-	r := e.readers.Get().(*reader)
-	tx := &Tx{e: e, r: r, slot: r.slot, writable: writable, durable: !e.cfg.Relaxed}
-	tx.snapshot = r.slot.BeginSnapshot(&e.visible)
+	r, snapshot := e.BeginSnapshot()
+	tx := &Tx{e: e, r: r, slot: r.Slot, snapshot: snapshot, writable: writable, durable: !e.Config().Relaxed}
 	if writable {
 		tx.writes = memtable.NewGrowing(base.SeqPrivate)
 	}
@@ -79,15 +79,15 @@ func (tx *Tx) visibility() base.Visibility {
 func (tx *Tx) Get(key []byte) ([]byte, error) {
 	hash := base.Hash(key)
 	if tx.writable {
-		if f, err := tx.own(key, hash); f.ok || err != nil {
-			return f.value, orNotFound(&f, err)
+		if f, err := tx.own(key, hash); f.OK || err != nil {
+			return f.Value, orNotFound(&f, err)
 		}
 		tx.reads.AddKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	f, err := tx.e.state.Load().lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
-	if err != nil || !f.live() {
+	f, err := tx.e.State().Lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
+	if err != nil || !f.Live() {
 		return nil, orNotFound(&f, err)
 	}
 	return tx.keep(&f), nil
@@ -97,75 +97,75 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 func (tx *Tx) Has(key []byte) (bool, error) {
 	hash := base.Hash(key)
 	if tx.writable {
-		if f, err := tx.own(key, hash); f.ok || err != nil {
-			return f.live(), err
+		if f, err := tx.own(key, hash); f.OK || err != nil {
+			return f.Live(), err
 		}
 		tx.reads.AddKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	f, err := tx.e.state.Load().lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
-	return f.live(), err
+	f, err := tx.e.State().Lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
+	return f.Live(), err
 }
 
-func orNotFound(f *found, err error) error {
-	if err == nil && !f.live() {
+func orNotFound(f *tree.Found, err error) error {
+	if err == nil && !f.Live() {
 		return base.ErrNotFound
 	}
 	return err
 }
 
 // own looks key up among the transaction's own writes.
-func (tx *Tx) own(key []byte, hash uint64) (found, error) {
+func (tx *Tx) own(key []byte, hash uint64) (tree.Found, error) {
 	if tx.writes.Len() == 0 && len(tx.spills) == 0 {
-		return found{}, nil
+		return tree.Found{}, nil
 	}
 	vis := tx.visibility()
 	cover := tx.writes.Cover(key, vis)
 	if e, seq, ok := tx.writes.Get(key, hash, vis); ok {
 		tx.lent = true
-		return hit(found{value: present(e), seq: seq, kind: e.Kind, ok: true}, cover), nil
+		return tree.Hit(tree.Found{Value: tree.Present(e), Seq: seq, Kind: e.Kind, OK: true}, cover), nil
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
 	for i := len(tx.spills) - 1; i >= 0; i-- {
-		f, done, err := tx.spills[i].run.lookup(key, hash, vis, &cover)
+		f, done, err := tx.spills[i].Run.Lookup(key, hash, vis, &cover)
 		if err != nil {
-			return found{}, err
+			return tree.Found{}, err
 		}
 		if done {
-			if f.live() {
-				f.value = tx.keep(&f)
+			if f.Live() {
+				f.Value = tx.keep(&f)
 			}
 			return f, nil
 		}
 	}
-	return hit(found{}, cover), nil
+	return tree.Hit(tree.Found{}, cover), nil
 }
 
 // keep makes f's value last until the transaction ends: it pins what the value
 // stands in, or, when much is pinned already, copies it. Inside the epoch.
-func (tx *Tx) keep(f *found) []byte {
+func (tx *Tx) keep(f *tree.Found) []byte {
 	switch {
-	case f.mem == nil && f.page == nil:
-		return f.value
-	case f.mem != nil && tx.pinMemory(f.mem), f.page != nil && tx.pinPage(f.page):
-		return f.value[:len(f.value):len(f.value)]
+	case f.Mem == nil && f.Page == nil:
+		return f.Value
+	case f.Mem != nil && tx.pinMemory(f.Mem), f.Page != nil && tx.pinPage(f.Page):
+		return f.Value[:len(f.Value):len(f.Value)]
 	}
-	tx.e.counters.heapCopies.Add(1)
-	return append(make([]byte, 0, len(f.value)), f.value...)
+	tx.e.CountHeapCopy()
+	return append(make([]byte, 0, len(f.Value)), f.Value...)
 }
 
-func (tx *Tx) pinMemory(m *memory) bool {
+func (tx *Tx) pinMemory(m *tree.Memory) bool {
 	for _, p := range tx.mems {
 		if p == m {
 			return true
 		}
 	}
-	if !tx.mayPin(int64(len(m.buf))) {
+	if !tx.mayPin(int64(len(m.Buf))) {
 		return false
 	}
-	m.ref()
+	m.Ref()
 	tx.mems = append(tx.mems, m)
 	return true
 }
@@ -186,10 +186,9 @@ func (tx *Tx) pinPage(p *cache.Page) bool {
 }
 
 func (tx *Tx) mayPin(n int64) bool {
-	if tx.e.pinned.Load()+n > tx.e.cfg.Memory/8 {
+	if !tx.e.Pin(n) {
 		return false
 	}
-	tx.e.pinned.Add(n)
 	tx.pinnedBytes += n
 	return true
 }
@@ -208,9 +207,8 @@ func (tx *Tx) held() int { return len(tx.buf) + recordBytes*tx.writes.Len() }
 // memory is on the Go heap, which grows to twice what is in use.
 func (tx *Tx) count() {
 	if tx.counted == 0 {
-		tx.counted = 2 * int64(tx.e.cfg.gatherBytes())
-		tx.e.budget.Add(arena.ClassTx, tx.counted)
-		tx.e.pages.Room(0)
+		tx.counted = 2 * int64(tx.e.Config().GatherBytes())
+		tx.e.CountWrites(tx.counted)
 	}
 }
 
@@ -232,7 +230,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	if !tx.writable {
 		return base.ErrReadOnly
 	}
-	if len(tx.buf) > 0 && tx.held()+len(key)+len(value) > tx.e.cfg.gatherBytes() {
+	if len(tx.buf) > 0 && tx.held()+len(key)+len(value) > tx.e.Config().GatherBytes() {
 		if err := tx.spill(); err != nil {
 			return err
 		}
@@ -241,7 +239,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	if at > growAtOnce && cap(tx.buf)-at < 2*binary.MaxVarintLen64+1+len(key)+len(value) {
 		// It will spill: growing step by step would copy it many times over.
 		tx.count()
-		tx.buf = slices.Grow(tx.buf, tx.e.cfg.gatherBytes()-at+len(key)+len(value)+64)
+		tx.buf = slices.Grow(tx.buf, tx.e.Config().GatherBytes()-at+len(key)+len(value)+64)
 	}
 	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
 	tx.writes.SetBuffer(tx.buf)
@@ -261,10 +259,10 @@ func (tx *Tx) Commit() (uint64, error) {
 	if tx.writes == nil || tx.writes.Len() == 0 && len(tx.spills) == 0 {
 		return tx.snapshot, nil
 	}
-	if len(tx.spills) > 0 || len(tx.buf) > tx.e.cfg.spillBytes() {
+	if len(tx.spills) > 0 || len(tx.buf) > tx.e.Config().SpillBytes() {
 		return tx.commitSpilled()
 	}
-	return tx.e.Commit(&Write{
+	return tx.e.Commit(&engine.Write{
 		Payload: tx.buf, Count: tx.writes.Len(), Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot})
 }
 
@@ -281,26 +279,15 @@ func (tx *Tx) end() {
 		it.Close()
 	}
 	for _, m := range tx.mems {
-		m.unref()
+		m.Unref()
 	}
 	for p := range tx.pages {
 		p.Unpin()
 	}
 	tx.dropSpills()
-	tx.e.pinned.Add(-tx.pinnedBytes)
-	tx.e.budget.Add(arena.ClassTx, -tx.counted)
-	tx.slot.ClearSnapshot()
-	tx.e.readers.Put(tx.r)
-	tx.e.release()
+	tx.e.Unpin(tx.pinnedBytes)
+	tx.e.CountWrites(-tx.counted)
+	tx.e.EndSnapshot(tx.r)
+	tx.e.Release()
 	tx.buf, tx.writes, tx.mems, tx.pages = nil, nil, nil, nil
-}
-
-// AwaitOutcome waits until the commit that seq belongs to is visible or gone.
-func (e *Engine) AwaitOutcome(seq uint64) {
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for e.visible.Load() < seq && seq < c.nextSeq && c.failed == nil {
-		c.cond.Wait()
-	}
 }

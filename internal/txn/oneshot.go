@@ -1,9 +1,10 @@
-package engine
+package txn
 
 import (
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
 )
 
@@ -11,7 +12,7 @@ import (
 type scratch struct {
 	key   []byte
 	entry []byte
-	w     Write
+	w     engine.Write
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -23,7 +24,7 @@ func (s *scratch) recycle() {
 	if cap(s.entry) > maxScratchBytes {
 		s.entry = nil
 	}
-	s.w = Write{}
+	s.w = engine.Write{}
 	scratches.Put(s)
 }
 
@@ -34,50 +35,50 @@ func (s *scratch) internal(bucket, key []byte) []byte {
 }
 
 // Put sets a key's value as a commit of its own.
-func (e *Engine) Put(bucket, key, value []byte) error {
-	return e.one(base.KindPut, bucket, key, value)
+func Put(e *engine.Engine, bucket, key, value []byte) error {
+	return one(e, base.KindPut, bucket, key, value)
 }
 
 // Delete removes a key as a commit of its own.
-func (e *Engine) Delete(bucket, key []byte) error {
-	return e.one(base.KindDelete, bucket, key, nil)
+func Delete(e *engine.Engine, bucket, key []byte) error {
+	return one(e, base.KindDelete, bucket, key, nil)
 }
 
-func (e *Engine) one(kind base.Kind, bucket, key, value []byte) error {
+func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
 	s.entry = frame.AppendEntry(s.entry[:0], kind, s.internal(bucket, key), value)
-	return e.apply(&s.w, s.entry, 1)
+	return apply(e, &s.w, s.entry, 1)
 }
 
 // Apply commits encoded entries in their order.
-func (e *Engine) Apply(payload []byte, count int) error {
-	return e.apply(&Write{}, payload, count)
+func Apply(e *engine.Engine, payload []byte, count int) error {
+	return apply(e, &engine.Write{}, payload, count)
 }
 
-func (e *Engine) apply(w *Write, payload []byte, count int) error {
-	if err := e.hold(); err != nil {
+func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
+	if err := e.Hold(); err != nil {
 		return err
 	}
-	defer e.release()
-	if e.cfg.ReadOnly {
+	defer e.Release()
+	if e.Config().ReadOnly {
 		return base.ErrReadOnly
 	}
 	if count == 0 {
 		return nil
 	}
-	if len(payload) > e.cfg.spillBytes() {
-		return e.applyLarge(payload)
+	if len(payload) > e.Config().SpillBytes() {
+		return applyLarge(e, payload)
 	}
-	w.Payload, w.Count, w.Durable = payload, count, !e.cfg.Relaxed
+	w.Payload, w.Count, w.Durable = payload, count, !e.Config().Relaxed
 	_, err := e.Commit(w)
 	return err
 }
 
 // applyLarge commits more than a frame should hold through a transaction, which
 // spills.
-func (e *Engine) applyLarge(payload []byte) error {
-	tx, err := e.Begin(true)
+func applyLarge(e *engine.Engine, payload []byte) error {
+	tx, err := Begin(e, true)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (e *Engine) applyLarge(payload []byte) error {
 func (tx *Tx) adopt(payload []byte) int {
 	tx.lent = true // buf is not the transaction's
 	at := 0
-	for at < len(payload) && (at == 0 || tx.held() < tx.e.cfg.gatherBytes()) {
+	for at < len(payload) && (at == 0 || tx.held() < tx.e.Config().GatherBytes()) {
 		ent, n := frame.DecodeEntry(payload[at:])
 		tx.buf = payload[: at+n : at+n]
 		tx.writes.SetBuffer(tx.buf)

@@ -1,4 +1,4 @@
-package engine
+package txn
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Iter walks the keys of [low, high) that a transaction sees, as they were, its
@@ -18,7 +19,7 @@ type Iter struct {
 	low, high []byte
 	vis       base.Visibility
 
-	rs      *readState // nil: not positioned
+	rs      *tree.State // nil: not positioned
 	rows    iterator.Visible
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
@@ -140,7 +141,7 @@ func (it *Iter) step(forward bool) bool {
 		it.walking = true
 	}
 	it.forward = forward
-	if it.rs != it.tx.e.state.Load() {
+	if it.rs != it.tx.e.State() {
 		it.follow()
 		if !it.valid {
 			return it.settled()
@@ -164,21 +165,21 @@ func (it *Iter) follow() {
 // refresh builds the sources over the current state, unless they stand there.
 func (it *Iter) refresh() {
 	e := it.tx.e
-	if it.rs != nil && it.rs == e.state.Load() {
+	if it.rs != nil && it.rs == e.State() {
 		return
 	}
 	it.drop()
-	it.rs = e.acquire(it.tx.slot)
+	it.rs = e.Acquire(it.tx.slot)
 	it.sources = it.sources[:0]
 	it.addOwn()
-	for _, l := range it.rs.layers {
-		if l.mem != nil {
-			it.addMemory(l.mem)
+	for _, l := range it.rs.Layers {
+		if l.Mem != nil {
+			it.addMemory(l.Mem)
 		} else {
-			it.addRuns(l.ingest)
+			it.addRuns(l.Ingest)
 		}
 	}
-	it.addRuns(it.rs.runs)
+	it.addRuns(it.rs.Runs)
 	it.rows.Init(it.sources, it.vis, it.low, it.high)
 }
 
@@ -194,7 +195,7 @@ func (it *Iter) addOwn() {
 		it.addCover(it.writes.Cover)
 	}
 	for _, s := range it.spills {
-		it.addRun(&s.run)
+		it.addRun(&s.Run)
 	}
 }
 
@@ -203,7 +204,7 @@ func (it *Iter) addCover(cover func([]byte, base.Visibility) uint64) {
 	it.sources = append(it.sources, iterator.Source{It: iterator.NewSliceIter(nil), Cover: cover})
 }
 
-func (it *Iter) addMemory(m *memory) {
+func (it *Iter) addMemory(m *tree.Memory) {
 	if m.FirstSeq() > it.vis.Snapshot {
 		return
 	}
@@ -215,34 +216,27 @@ func (it *Iter) addMemory(m *memory) {
 	}
 }
 
-func (it *Iter) addRuns(runs []run) {
+func (it *Iter) addRuns(runs []tree.Run) {
 	for i := range runs {
 		it.addRun(&runs[i])
 	}
 }
 
-func (it *Iter) addRun(r *run) {
+func (it *Iter) addRun(r *tree.Run) {
 	var src iterator.Source
-	if len(r.tables) == 1 {
-		if !r.tables[0].meta.Overlaps(it.low, it.high) {
+	if len(r.Tables) == 1 {
+		if !r.Tables[0].Meta.Overlaps(it.low, it.high) {
 			return
 		}
-		src.It = r.tables[0].NewIter(it.tx.slot, table.IterOptions{})
+		src.It = r.Tables[0].NewIter(it.tx.slot, table.IterOptions{})
 	} else {
-		src.It = r.newIter(it.tx.slot, table.IterOptions{})
+		src.It = r.NewIter(it.tx.slot, table.IterOptions{})
 	}
-	if r.tombstones {
-		src.Cover = r.cover
+	if r.Tombstones {
+		src.Cover = r.Cover
 	}
 	it.open = append(it.open, src.It)
 	it.sources = append(it.sources, src)
-}
-
-// newIter walks all tables of a run.
-func (r *run) newIter(slot epochSlot, opts table.IterOptions) base.Iterator {
-	return iterator.NewConcat(len(r.tables),
-		func(i int) ([]byte, []byte) { return r.tables[i].meta.Smallest, r.tables[i].meta.Largest },
-		func(i int) (base.Iterator, error) { return r.tables[i].NewIter(slot, opts), nil })
 }
 
 // drop lets go of the state and everything pinned in it.
@@ -252,7 +246,7 @@ func (it *Iter) drop() {
 	}
 	it.open = it.open[:0]
 	if it.rs != nil {
-		it.rs.unref()
+		it.rs.Unref()
 		it.rs = nil
 	}
 }

@@ -1,0 +1,332 @@
+package recovery
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Log replays the log of a store that was not closed into memtables and, unless
+// ReadOnly, the memtables into tables. The exported fields above the line are set
+// before Run, those below it are the result.
+type Log struct {
+	FS       vfs.FS
+	Dir      string
+	Store    base.ID
+	ReadOnly bool
+	Arenas   *arena.Pool
+	Tables   *tablefiles.Files
+
+	FreeMemory  func(*tree.Memory)
+	WriteMemory func(m *tree.Memory, bottom bool) ([]*tree.Handle, error)
+	NextFileNum func() uint64
+	Progress    func(done, total int64)
+
+	State   *manifest.State // from the manifest; then with what the log adds
+	NextSeq uint64
+	Layers  []*tree.Layer  // ReadOnly: what lies above the tables, newest first
+	Opened  []*tree.Handle // tables of large transactions
+	Written []*tree.Handle // tables made of memtables
+	Total   int64          // bytes of log
+	replay  wal.Replay
+
+	mem      *tree.Memory // being filled
+	done     int64
+	segments []*wal.Loaded
+	taken    map[*wal.Loaded]bool // a memtable owns the bytes
+}
+
+// Run replays the log. names are those in the store's directory.
+func (r *Log) Run(names []string) error {
+	r.NextSeq, r.taken = r.State.LastSeq+1, map[*wal.Loaded]bool{}
+	defer r.close()
+	if err := r.checkStrays(names); err != nil {
+		return err
+	}
+	if err := r.load(); err != nil {
+		return err
+	}
+	r.Progress(0, r.Total)
+	err := r.run()
+	slices.Reverse(r.Layers)
+	return err
+}
+
+// Dropped returns how many bytes behind the last whole commit were dropped, and the
+// position where they began.
+func (r *Log) Dropped() (bytes int64, from wal.Position) {
+	return r.replay.Dropped, r.replay.DroppedFrom
+}
+
+func (r *Log) path(num uint64) string {
+	return filepath.Join(r.Dir, base.FileName(base.FileLog, num))
+}
+
+// load reads every live segment.
+func (r *Log) load() error {
+	for _, seg := range r.State.Segments {
+		if seg.Num < r.State.LogStart {
+			continue
+		}
+		s, err := r.loadSegment(seg)
+		if err != nil {
+			return err
+		}
+		r.segments = append(r.segments, s)
+		r.Total += int64(len(s.Buf))
+	}
+	return nil
+}
+
+func (r *Log) loadSegment(seg manifest.Segment) (*wal.Loaded, error) {
+	name := r.path(seg.Num)
+	f, size, err := r.openSegment(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, base.Corruptf(name, -1, "the log segment is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size < base.FileHeaderBytes {
+		return nil, base.Corruptf(name, 0, "log segment of %d bytes", size)
+	}
+	buf, err := r.Arenas.Get(int(size))
+	if err != nil {
+		return nil, err
+	}
+	s, err := wal.Load(f, name, wal.Recorded{Num: seg.Num, File: seg.File}, r.Store, buf[:size])
+	if err != nil {
+		r.Arenas.Put(buf)
+	}
+	return s, err
+}
+
+// openSegment opens the file of a log segment, and returns its size.
+func (r *Log) openSegment(name string) (vfs.File, int64, error) {
+	f, err := r.FS.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open log segment: %w", err)
+	}
+	size, err := f.Size()
+	if err == nil && size > wal.MaxCapacity {
+		err = base.Corruptf(name, 0, "log segment of %d bytes", size)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("open log segment %s: %w", name, err)
+	}
+	return f, size, nil
+}
+
+// checkStrays looks at the log segments that the manifest does not name. Those of
+// an interrupted Open or Close are empty or older than the log; one with a commit
+// is proof that the end of the manifest is missing.
+func (r *Log) checkStrays(names []string) error {
+	known := map[uint64]bool{}
+	for _, seg := range r.State.Segments {
+		known[seg.Num] = true
+	}
+	for _, name := range names {
+		t, num := base.ParseFileName(name)
+		if t != base.FileLog || num < r.State.LogStart || known[num] {
+			continue
+		}
+		if err := r.checkStray(r.path(num)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Log) checkStray(name string) error {
+	f, size, err := r.openSegment(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf, err := r.Arenas.Get(max(int(size), 1))
+	if err != nil {
+		return err
+	}
+	defer r.Arenas.Put(buf)
+	buf = buf[:size]
+	if n, err := f.ReadAt(buf, 0); n < len(buf) {
+		return fmt.Errorf("read log segment %s: %w", name, err)
+	}
+	if wal.HoldsCommit(buf, name) {
+		return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: the end of the manifest is missing")
+	}
+	return nil
+}
+
+func (r *Log) run() error {
+	live, rest := wal.Chain(r.segments)
+	for i, s := range live {
+		var next *wal.Loaded
+		if i+1 < len(live) {
+			next = live[i+1]
+		}
+		if err := r.segment(s, next); err != nil {
+			return err
+		}
+	}
+	for _, s := range rest {
+		if err := r.replay.Segment(s, nil, nil); err != nil {
+			return err
+		}
+	}
+	name := r.Dir
+	if len(live) > 0 {
+		name = live[len(live)-1].Name
+	}
+	_, err := r.replay.Finish(name, 0)
+	return err
+}
+
+// segment replays one segment into a memtable over its own bytes.
+func (r *Log) segment(s, next *wal.Loaded) error {
+	records := s.Records() + 1
+	index, err := r.Arenas.Get(tree.IndexBytes(records))
+	if err != nil {
+		return err
+	}
+	m := tree.NewMemory(nil, s.Buf, index, records, r.FreeMemory)
+	r.taken[s] = true
+	m.SetBase(r.NextSeq)
+	r.mem = m
+	err = r.replay.Segment(s, next, func(h frame.Header, at int64, payload []byte) error {
+		return r.frame(s, h, at, payload)
+	})
+	if err == nil {
+		err = r.flush()
+	}
+	r.done += int64(len(s.Buf))
+	r.Progress(r.done, r.Total)
+	return err
+}
+
+// frame replays one frame of the log.
+func (r *Log) frame(s *wal.Loaded, h frame.Header, at int64, payload []byte) error {
+	if h.Seq != r.NextSeq && !(h.Kind == frame.KindIngest && h.Seq+uint64(h.Count)-1 <= r.State.IngestedThrough) {
+		return base.Corruptf(s.Name, at, "frame has sequence %d, want %d", h.Seq, r.NextSeq)
+	}
+	switch h.Kind {
+	case frame.KindCommit:
+		return r.entries(s, h, at, payload)
+	case frame.KindIngest:
+		return r.ingest(s, h, at, payload)
+	}
+	return base.Corruptf(s.Name, at, "frame of kind %d in a log segment", h.Kind)
+}
+
+func (r *Log) entries(s *wal.Loaded, h frame.Header, at int64, payload []byte) error {
+	count := uint32(0)
+	for len(payload) > 0 {
+		ent, n := frame.DecodeEntry(payload)
+		if n == 0 || !r.mem.Room(1) {
+			return base.Corruptf(s.Name, at, "malformed entry %d of a commit", count)
+		}
+		r.mem.Insert(int(at), ent, base.Hash(ent.Key))
+		payload, at, count = payload[n:], at+int64(n), count+1
+	}
+	if count != h.Count {
+		return base.Corruptf(s.Name, at, "commit of %d entries says it has %d", count, h.Count)
+	}
+	r.NextSeq += uint64(count)
+	return nil
+}
+
+// ingest adds the tables a large transaction published, unless an edit of the
+// manifest has done so already.
+func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) error {
+	last := h.Seq + uint64(h.Count) - 1
+	r.NextSeq = max(r.NextSeq, last+1)
+	if last <= r.State.IngestedThrough {
+		if r.mem.Len() == 0 {
+			r.mem.SetBase(r.NextSeq)
+		}
+		return nil
+	}
+	// The edit keeps slices of what it is decoded from; the segment's arena goes.
+	edit, err := manifest.DecodeEdit(bytes.Clone(payload))
+	if err != nil {
+		return base.Corruptf(s.Name, at, "ingest: %v", err)
+	}
+	if r.mem.Len() > 0 {
+		return base.Corruptf(s.Name, at, "ingest behind a commit in the same segment")
+	}
+	var tables []*tree.Handle
+	for _, a := range edit.Added {
+		t, err := r.Tables.OpenListed(a.Table)
+		if err != nil {
+			return err
+		}
+		r.Opened = append(r.Opened, t)
+		tables = append(tables, t)
+	}
+	r.mem.SetBase(r.NextSeq)
+	if r.ReadOnly {
+		r.Layers = append(r.Layers, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: last})
+		return nil
+	}
+	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last})
+}
+
+// flush turns the memtable of a replayed segment into tables; read-only it keeps it.
+func (r *Log) flush() error {
+	m := r.mem
+	r.mem = nil
+	if r.ReadOnly {
+		r.Layers = append(r.Layers, &tree.Layer{Mem: m})
+		return nil
+	}
+	defer m.Unref()
+	if m.Len() == 0 {
+		return nil
+	}
+	tables, err := r.WriteMemory(m, r.State.Version.NumTables() == 0)
+	if err != nil {
+		return err
+	}
+	edit := &manifest.Edit{LastSeq: m.LastSeq()}
+	for _, h := range tables {
+		edit.Added = append(edit.Added, manifest.Added{Run: m.LastSeq(), Table: h.Meta})
+	}
+	r.Written = append(r.Written, tables...)
+	return r.add(edit)
+}
+
+// add applies an edit to the state in memory; finish writes the result.
+func (r *Log) add(edit *manifest.Edit) error {
+	edit.NextFileNum = r.NextFileNum()
+	next, err := r.State.Apply(edit)
+	if err == nil {
+		r.State = next
+	}
+	return err
+}
+
+// close returns the memory of segments that no memtable has taken over.
+func (r *Log) close() {
+	if r.mem != nil {
+		r.mem.Unref()
+	}
+	for _, s := range r.segments {
+		if !r.taken[s] {
+			r.Arenas.Put(s.Buf)
+		}
+	}
+}

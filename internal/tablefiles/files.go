@@ -1,0 +1,149 @@
+package tablefiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Files makes, opens and removes the table files of one store. Its fields are set
+// before it is used; its methods are safe for concurrent use.
+type Files struct {
+	FS    vfs.FS
+	Dir   string
+	Store base.ID
+
+	Pages  *cache.Cache  // decoded pages of all tables
+	Budget *arena.Budget // what point indexes are counted to
+	Share  int64         // bytes point indexes may take
+
+	Codec   func(level int) block.Codec
+	NewNum  func() uint64      // an unused file number
+	SyncDir func() error       // makes the directory's entries durable
+	Unused  func(*tree.Handle) // called when nobody refers to a table any more
+
+	indexing atomic.Int64 // bytes promised to point indexes being built
+}
+
+// Path returns the name of a table's file.
+func (f *Files) Path(num uint64) string {
+	return filepath.Join(f.Dir, base.FileName(base.FileTable, num))
+}
+
+// Write runs a merge into new tables of a level and opens them, durable with their
+// names. rows is how many one of them will have, about; 0 means that they get no
+// point index. Their rows and tombstones all get the sequence global, unless that
+// is 0. On an error no file is left.
+func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
+	var made []uint64
+	points := tableIndexes{}
+	defer points.free()
+	m.Create = func() (compact.Output, error) {
+		out, num, err := f.createOutput(level, rows, points)
+		made = append(made, num)
+		switch {
+		case err != nil: // out is a nil pointer: it must not become an interface
+			return nil, err
+		case global != 0:
+			return unsequenced{out}, nil
+		}
+		return out, nil
+	}
+	metas, err := m.Run()
+	for i := range metas {
+		Resequence(&metas[i], global)
+	}
+	if err == nil && len(metas) > 0 {
+		err = f.SyncDir()
+	}
+	var tables []*tree.Handle
+	for i := 0; i < len(metas) && err == nil; i++ {
+		var h *tree.Handle
+		if h, err = f.Open(&metas[i]); err == nil {
+			points.attach(h)
+			tables = append(tables, h)
+		}
+	}
+	if err == nil {
+		return tables, nil
+	}
+	for _, h := range tables {
+		h.Reader.Close()
+	}
+	for _, num := range made {
+		f.FS.Remove(f.Path(num))
+	}
+	return nil, err
+}
+
+// unsequenced stores rows and tombstones with sequence 0.
+type unsequenced struct{ compact.Output }
+
+func (u unsequenced) Add(key []byte, _ uint64, kind base.Kind, value []byte) error {
+	return u.Output.Add(key, 0, kind, value)
+}
+
+func (u unsequenced) AddRangeDelete(low, high []byte, _ uint64) error {
+	return u.Output.AddRangeDelete(low, high, 0)
+}
+
+// Resequence gives everything in a table whose rows are stored with sequence 0 the
+// sequence seq, unless that is 0.
+func Resequence(m *base.TableMeta, seq uint64) {
+	if seq != 0 {
+		m.GlobalSeq, m.MinSeq, m.MaxSeq = seq, seq, seq
+	}
+}
+
+func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint64, error) {
+	num := f.NewNum()
+	file, err := f.FS.Create(f.Path(num))
+	if err != nil {
+		return nil, num, fmt.Errorf("create table: %w", err)
+	}
+	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Codec(level)
+	return table.NewWriter(file, opts), num, nil
+}
+
+// Open opens a table for reading. Its handle has no reference yet.
+func (f *Files) Open(meta *base.TableMeta) (*tree.Handle, error) {
+	name := f.Path(meta.Num)
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open table: %w", err)
+	}
+	r, err := table.Open(file, *meta, f.Store, name, f.Pages, f.Budget)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &tree.Handle{Meta: meta, Reader: r, OnUnused: f.Unused}, nil
+}
+
+// OpenListed opens a table that the manifest or the log names.
+func (f *Files) OpenListed(meta *base.TableMeta) (*tree.Handle, error) {
+	h, err := f.Open(meta)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = base.Corruptf(f.Path(meta.Num), -1, "the table is missing")
+	}
+	return h, err
+}
+
+// Discard closes and removes tables that no edit names.
+func (f *Files) Discard(tables []*tree.Handle) {
+	for _, h := range tables {
+		h.Reader.Close()
+		f.FS.Remove(f.Path(h.Meta.Num))
+	}
+}

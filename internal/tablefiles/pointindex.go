@@ -1,0 +1,128 @@
+package tablefiles
+
+import (
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// Point indexes live in memory only. A table that a flush or a merge writes gets
+// its index while it is written; a table opened from disk, or written when there
+// was no room, gets it from the indexer. A table without one is searched.
+
+const (
+	// While an index is being built a row costs its entry in the builder, which
+	// takes memory in units, and its part of the index.
+	builderRowBytes  = 16
+	builderUnitBytes = 128 << 10
+	indexRowBytes    = 11
+)
+
+// buildingBytes returns the memory that building an index over rows takes.
+func buildingBytes(rows uint64) int64 {
+	units := (rows*builderRowBytes + builderUnitBytes - 1) / builderUnitBytes
+	return int64(units*builderUnitBytes + rows*indexRowBytes)
+}
+
+// IndexFits reports whether an index over rows can be built within the share of
+// point indexes, what is being built now left aside.
+func (f *Files) IndexFits(rows uint64) bool {
+	return 0 < rows && rows < uint64(f.Share) && f.Budget.UsedBy(arena.ClassIndex)+buildingBytes(rows) <= f.Share
+}
+
+// ReserveIndex makes room in the budget for building an index over rows, and
+// reports whether there is any. The caller is outside the epoch, and calls
+// releaseIndex once the index is built.
+func (f *Files) ReserveIndex(rows uint64) bool {
+	if !f.IndexFits(rows) {
+		return false
+	}
+	need := buildingBytes(rows)
+	// What others are building is counted twice for a part: an index less now is
+	// better than too many.
+	if f.indexing.Add(need)+f.Budget.UsedBy(arena.ClassIndex) > f.Share {
+		f.indexing.Add(-need)
+		return false
+	}
+	f.Pages.Room(need)
+	return true
+}
+
+// Promised returns the bytes of indexes being built.
+func (f *Files) Promised() int64 { return f.indexing.Load() }
+
+// ReleaseIndex ends what ReserveIndex promised.
+func (f *Files) ReleaseIndex(rows uint64) { f.indexing.Add(-buildingBytes(rows)) }
+
+// tableIndexes are the indexes of tables, by number, that are not open yet.
+type tableIndexes map[uint64]*pointindex.Index
+
+func (x tableIndexes) attach(h *tree.Handle) {
+	if index := x[h.Meta.Num]; index != nil {
+		h.AttachIndex(index)
+		delete(x, h.Meta.Num)
+	}
+}
+
+// free gives back what was not attached.
+func (x tableIndexes) free() {
+	for _, index := range x {
+		index.Free()
+	}
+}
+
+// indexed builds the index of a table as soon as the table is finished: a builder
+// takes more memory than the index, and on the Go heap.
+type indexed struct {
+	compact.Output
+	f      *Files
+	num    uint64
+	rows   uint64 // reserved for so many
+	points *pointindex.Builder
+	made   tableIndexes
+}
+
+// createOutput creates a table, with an index over about so many rows if there is
+// room for one.
+func (f *Files) createOutput(level int, rows uint64, made tableIndexes) (compact.Output, uint64, error) {
+	var opts table.WriterOptions
+	if f.ReserveIndex(rows) {
+		opts.PointIndex = pointindex.NewBuilder(f.Budget)
+	}
+	w, num, err := f.create(level, opts)
+	switch {
+	case opts.PointIndex == nil:
+		return w, num, err
+	case err != nil:
+		f.ReleaseIndex(rows)
+		return nil, num, err
+	}
+	return &indexed{w, f, num, rows, opts.PointIndex, made}, num, nil
+}
+
+func (o *indexed) release() {
+	o.f.ReleaseIndex(o.rows)
+	o.rows = 0
+}
+
+func (o *indexed) Finish() (base.TableMeta, error) {
+	defer o.release()
+	meta, err := o.Output.Finish()
+	if err != nil {
+		o.points.Discard()
+		return meta, err
+	}
+	if x, err := o.points.Build(); err == nil { // if not, the indexer finds out why
+		o.made[o.num] = x
+	}
+	return meta, nil
+}
+
+func (o *indexed) Abandon() error {
+	o.points.Discard()
+	o.release()
+	return o.Output.Abandon()
+}

@@ -1,0 +1,109 @@
+package tree
+
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/mvcc"
+	"github.com/cairndb/cairn/internal/table"
+)
+
+// MemoryHolds reports whether every record from seq on is in a memtable.
+func (rs *State) MemoryHolds(seq uint64) bool {
+	for _, l := range rs.Layers {
+		if l.Mem == nil {
+			return false
+		}
+		if l.Mem.FirstSeq() <= seq {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckMemory checks reads against the memtables' records above checked.
+func (rs *State) CheckMemory(reads *mvcc.ReadSet, checked uint64) *mvcc.Conflict {
+	for _, l := range rs.Layers {
+		if l.Mem == nil || l.Mem.Len() == 0 || l.Mem.LastSeq() <= checked {
+			continue
+		}
+		from := max(checked+1, l.Mem.FirstSeq()) - l.Mem.FirstSeq()
+		if c := reads.Check(l.Mem.Table, int(from), l.Mem.Len()); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// CheckTables looks for what commits above checked have left in tables. The newest
+// version of a key is always there, deletes included, because compaction keeps
+// what the snapshot that was read tells apart.
+func (rs *State) CheckTables(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
+	for _, h := range rs.Handles {
+		if h.Meta.MaxSeq <= checked {
+			continue
+		}
+		if c, err := h.check(slot, reads, checked); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil
+}
+
+// check checks reads against what one table holds above checked.
+func (h *Handle) check(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
+	if c, err := h.checkKeys(slot, reads, checked); c != nil || err != nil {
+		return c, err
+	}
+	for ts := range h.Tombstones().All() {
+		if ts.Seq > checked {
+			if c := reads.CheckRange(ts.Low, ts.High, ts.Seq); c != nil {
+				return c, nil
+			}
+		}
+	}
+	return h.checkRanges(slot, reads, checked)
+}
+
+func (h *Handle) checkKeys(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
+	newest := base.Visibility{Snapshot: base.MaxSeq}
+	slot.Enter()
+	defer slot.Exit()
+	for i := range reads.Len() {
+		key := reads.Key(i)
+		if !h.Meta.Contains(key) {
+			continue
+		}
+		row, ok, err := h.Get(key, base.Hash(key), newest)
+		if err != nil {
+			return nil, err
+		}
+		if ok && row.Seq > checked {
+			return &mvcc.Conflict{Low: bytes.Clone(key), Seq: row.Seq}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (h *Handle) checkRanges(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
+	var it base.Iterator
+	for _, g := range reads.Ranges() {
+		if !h.Meta.Overlaps(g.Low, g.High) {
+			continue
+		}
+		if it == nil {
+			it = h.NewIter(slot, table.IterOptions{})
+			defer it.Close()
+		}
+		for ok := it.SeekGE(g.Low); ok && bytes.Compare(it.Key(), g.High) < 0; ok = it.Next() {
+			if it.Seq() > checked {
+				return &mvcc.Conflict{Low: bytes.Clone(it.Key()), Seq: it.Seq()}, nil
+			}
+		}
+		if err := it.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,39 @@
+package tree
+
+import (
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/table"
+)
+
+// Handle is an open table shared by the States that contain it. It is made without
+// a reference.
+type Handle struct {
+	Meta *base.TableMeta
+	*table.Reader
+	refs     atomic.Int32
+	Closed   atomic.Bool // nobody reads it any more
+	OnUnused func(*Handle) // called when the last reference goes
+
+	SearchOnly atomic.Bool // no point index can be made of it
+	Kept       bool        // of a private run: the file has become part of the store
+}
+
+// Ref takes a reference. The caller holds one, or is inside the epoch.
+func (h *Handle) Ref() { h.refs.Add(1) }
+
+// Unref drops a reference.
+func (h *Handle) Unref() {
+	if h.refs.Add(-1) == 0 {
+		h.OnUnused(h)
+	}
+}
+
+// SizeOf returns the size of the files of tables.
+func SizeOf(tables []*Handle) (n int64) {
+	for _, h := range tables {
+		n += h.Meta.Size
+	}
+	return n
+}

@@ -1,0 +1,41 @@
+package tree
+
+import (
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+// Memory is a memtable with the segment it indexes and the buffers both use. It
+// has references; the last one gives the buffers back.
+type Memory struct {
+	*memtable.Table
+	Seg  *wal.Segment // nil after recovery
+	Buf  []byte       // arena
+	refs atomic.Int32
+	free func(*Memory)
+}
+
+// NewMemory makes a memtable for that many records over buf, its index in index,
+// which has IndexBytes(records) bytes. It has one reference: the caller's. free is
+// called when the last one goes.
+func NewMemory(seg *wal.Segment, buf, index []byte, records int, free func(*Memory)) *Memory {
+	m := &Memory{Table: memtable.New(buf, index, records), Seg: seg, Buf: buf, free: free}
+	m.refs.Store(1)
+	return m
+}
+
+// Ref takes a reference. The caller holds one, or is inside the epoch.
+func (m *Memory) Ref() { m.refs.Add(1) }
+
+// Unref drops a reference.
+func (m *Memory) Unref() {
+	if m.refs.Add(-1) == 0 {
+		m.free(m)
+	}
+}
+
+// IndexBytes returns the size of the index of a memtable of that many records, in
+// whole pages.
+func IndexBytes(records int) int { return (memtable.Layout(records) + 4095) &^ 4095 }

@@ -1,0 +1,75 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/table"
+)
+
+// Run is a group of tables whose key ranges do not overlap, in key order.
+type Run struct {
+	Tables     []*Handle
+	MaxSeq     uint64
+	Tombstones bool // some table has range tombstones
+}
+
+// NewRun makes a run of tables in the order of their keys.
+func NewRun(tables []*Handle) Run {
+	r := Run{Tables: tables}
+	for _, h := range tables {
+		r.MaxSeq = max(r.MaxSeq, h.Meta.MaxSeq)
+		r.Tombstones = r.Tombstones || h.Meta.RangeDeletes > 0
+	}
+	return r
+}
+
+// IngestRuns groups ingested tables by their sequence, newest first.
+func IngestRuns(tables []*Handle) []Run {
+	var runs []Run
+	for len(tables) > 0 {
+		n := 1
+		for n < len(tables) && tables[n].Meta.GlobalSeq == tables[0].Meta.GlobalSeq {
+			n++
+		}
+		runs = append(runs, NewRun(tables[:n:n]))
+		tables = tables[n:]
+	}
+	slices.Reverse(runs)
+	return runs
+}
+
+// find returns the table whose bounds may contain key, or nil.
+func (r *Run) find(key []byte) *Handle {
+	lo, hi := 0, len(r.Tables)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if r.Tables[mid].Meta.EndsBefore(key) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(r.Tables) && r.Tables[lo].Meta.Contains(key) {
+		return r.Tables[lo]
+	}
+	return nil
+}
+
+// Cover returns the greatest sequence vis sees of a range tombstone of the run
+// that covers key.
+func (r *Run) Cover(key []byte, vis base.Visibility) uint64 {
+	if h := r.find(key); h != nil && h.Meta.RangeDeletes > 0 {
+		return h.Tombstones().Cover(key, vis)
+	}
+	return 0
+}
+
+// NewIter walks all tables of a run.
+func (r *Run) NewIter(slot *epoch.Slot, opts table.IterOptions) base.Iterator {
+	return iterator.NewConcat(len(r.Tables),
+		func(i int) ([]byte, []byte) { return r.Tables[i].Meta.Smallest, r.Tables[i].Meta.Largest },
+		func(i int) (base.Iterator, error) { return r.Tables[i].NewIter(slot, opts), nil })
+}

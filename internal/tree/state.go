@@ -1,0 +1,113 @@
+package tree
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// Layer is what lies above the version: a memtable, or tables ingested by a large
+// transaction that no manifest edit has recorded yet.
+type Layer struct {
+	Mem    *Memory
+	Ingest []Run  // newest first
+	Seq    uint64 // ingest: greatest sequence of its runs
+}
+
+// Tables returns the ingested tables.
+func (l *Layer) Tables() (all []*Handle) {
+	for _, r := range l.Ingest {
+		all = append(all, r.Tables...)
+	}
+	return all
+}
+
+// State is everything a read needs, newest first: layers, then the runs of
+// the version. Along that order the sequences of any one key only fall (E1), so
+// the first hit is the newest. It is immutable.
+type State struct {
+	refs    atomic.Int32
+	Layers  []*Layer
+	Version *manifest.Version
+	Runs    []Run
+	Handles []*Handle // of the version and of ingested layers, each once
+}
+
+// Ref takes a reference. The caller holds one, or is inside the epoch.
+func (rs *State) Ref() { rs.refs.Add(1) }
+
+// Unref drops a reference.
+func (rs *State) Unref() {
+	if rs.refs.Add(-1) != 0 {
+		return
+	}
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			l.Mem.Unref()
+		}
+	}
+	for _, h := range rs.Handles {
+		h.Unref()
+	}
+}
+
+// NewState makes a state of the given layers and version. open returns the
+// handle of each table. The state starts with one reference: the engine's.
+func NewState(layers []*Layer, v *manifest.Version, open func(*base.TableMeta) *Handle) *State {
+	rs := &State{Layers: layers, Version: v}
+	rs.refs.Store(1)
+	for _, l := range layers {
+		if l.Mem != nil {
+			l.Mem.Ref()
+		}
+		for _, h := range l.Tables() {
+			h.Ref()
+			rs.Handles = append(rs.Handles, h)
+		}
+	}
+	add := func(metas []*base.TableMeta) {
+		if len(metas) == 0 {
+			return
+		}
+		tables := make([]*Handle, len(metas))
+		for i, m := range metas {
+			tables[i] = open(m)
+			tables[i].Ref()
+		}
+		rs.Handles = append(rs.Handles, tables...)
+		rs.Runs = append(rs.Runs, NewRun(tables))
+	}
+	for _, r := range v.L0 {
+		add(r.Tables)
+	}
+	for level := 1; level < len(v.Levels); level++ {
+		add(v.Levels[level])
+	}
+	return rs
+}
+
+// Handle returns the handle of a table of the state.
+func (rs *State) Handle(num uint64) *Handle {
+	for _, h := range rs.Handles {
+		if h.Meta.Num == num {
+			return h
+		}
+	}
+	return nil
+}
+
+// CheckOrder checks that the tables of a run do not overlap.
+func (rs *State) CheckOrder() (problems []error) {
+	for _, r := range rs.Runs {
+		for i := 1; i < len(r.Tables); i++ {
+			a, b := r.Tables[i-1].Meta, r.Tables[i].Meta
+			if bytes.Compare(a.Largest, b.Smallest) > 0 || bytes.Equal(a.Largest, b.Smallest) && !a.LargestExclusive {
+				problems = append(problems, base.Corruptf(base.FileName(base.FileTable, b.Num), -1,
+					"overlaps table %d of the same run", a.Num))
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,24 @@
+// Package txn provides transactions and one-shot writes over internal keys.
+//
+// # What it provides
+//
+// Tx: a snapshot with the transaction's own writes on top, its iterators, its read
+// set, and private runs on disk for what does not fit into memory. Put, Delete and
+// Apply are commits without reads.
+//
+// # State
+//
+// What a Tx writes stands as entries in a buffer, the way the log will hold them,
+// with a memtable over it. When that grows too large it becomes a private run:
+// tables that no edit names, which the commit publishes with one ingest frame.
+//
+// # Concurrency
+//
+// A Tx and its iterators are for one goroutine at a time.
+//
+// # Lifetimes
+//
+// Slices from Get last until the transaction ends: it pins the memtable or page
+// they stand in, or copies them where much is pinned already. An iterator keeps
+// memory alive only while it stands somewhere.
+package txn
