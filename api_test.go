@@ -130,8 +130,11 @@ func TestGetTo(t *testing.T) {
 		if v, err = db.GetTo(b("empty"), nil); err != nil || v == nil || len(v) != 0 {
 			t.Fatalf("empty value: %#v, %v", v, err)
 		}
-		if v, err = db.GetTo(b("b"), buf); !errors.Is(err, cairn.ErrNotFound) || v != nil {
-			t.Fatalf("absent: %q, %v", v, err)
+		if v, err = db.GetTo(b("b"), buf); !errors.Is(err, cairn.ErrNotFound) || len(v) != 0 || cap(v) != cap(buf) {
+			t.Fatalf("absent: %q, %v; the buffer must come back", v, err)
+		}
+		if v, err = db.GetTo(nil, buf); !errors.Is(err, cairn.ErrEmptyKey) || cap(v) != cap(buf) {
+			t.Fatalf("empty key: %q, %v", v, err)
 		}
 	})
 }
@@ -394,9 +397,12 @@ func TestSetDurability(t *testing.T) {
 	if n := afterPowerCut(t, m); n != 2 {
 		t.Errorf("%d keys survived a durable commit, want 2", n)
 	}
-	with(cairn.Durability(77), "c") // unknown: the safe side
-	if n := afterPowerCut(t, m); n != 3 {
-		t.Errorf("%d keys survived, want 3", n)
+	err := db.Update(func(tx *cairn.Tx) error {
+		tx.SetDurability(77)
+		return tx.Put(b("c"), nil)
+	})
+	if ok, _ := db.Has(b("c")); ok || !errors.Is(err, cairn.ErrInvalidOption) {
+		t.Errorf("unknown durability: %v, %v", ok, err)
 	}
 }
 

@@ -1,12 +1,16 @@
 package cairn
 
 import (
+	"fmt"
+
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 )
 
 // Batch collects writes that DB.Write commits as one, in the order they were
-// given. It copies what it is given. A Batch is for one goroutine at a time.
+// given. It copies what it is given, to memory of its own that Options.Memory does
+// not count: use a transaction, or many batches, for more than memory should hold. A
+// Batch is for one goroutine at a time.
 type Batch struct {
 	payload []byte
 	n       int
@@ -17,7 +21,8 @@ type Batch struct {
 // NewBatch returns an empty batch.
 func NewBatch() *Batch { return &Batch{} }
 
-// Put adds a put. A key or value over the limits is reported by DB.Write.
+// Put adds a put. A key that is empty, or a key or value over the limits, is
+// reported by DB.Write, which then writes nothing of the batch.
 func (b *Batch) Put(key, value []byte) {
 	if b.check(checkPair(key, value)) {
 		b.add(base.KindPut, key, value)
@@ -31,10 +36,10 @@ func (b *Batch) Delete(key []byte) {
 	}
 }
 
-// DeleteRange adds the removal of every key in r, those put by the batch before included.
+// DeleteRange adds the removal of every key in r, those put by the batch before
+// included. An empty range, one whose Low is not below its High, adds nothing.
 func (b *Batch) DeleteRange(r Range) {
-	if len(r.Low) > MaxKeyBytes || len(r.High) > MaxKeyBytes {
-		b.check(ErrKeyTooLarge)
+	if !b.check(checkRange(r)) {
 		return
 	}
 	low, high := r.internal(rootBucket)
@@ -45,8 +50,8 @@ func (b *Batch) DeleteRange(r Range) {
 }
 
 func (b *Batch) check(err error) bool {
-	if b.err == nil {
-		b.err = err
+	if b.err == nil && err != nil {
+		b.err = fmt.Errorf("write %d of the batch: %w", b.n+1, err)
 	}
 	return err == nil
 }

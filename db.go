@@ -3,6 +3,7 @@ package cairn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/engine"
@@ -16,7 +17,9 @@ type DB struct {
 
 // Open opens the store in directory dir and makes it, and the directory, if there
 // is none. nil options are safe defaults. One process at a time may have a store
-// open for writing; within it, one Open serves any number of goroutines.
+// open for writing; within it, one Open serves any number of goroutines. The
+// directory is the store's own: keep nothing else in it. What Open makes has the
+// permissions 0755 and 0644, less the process's umask.
 //
 // After an unclean end Open recovers: every durable commit is there, every
 // relaxed one that reached the disk in order, each as a whole or not at all.
@@ -34,7 +37,8 @@ func Open(dir string, opts *Options) (*DB, error) {
 
 // Close waits until open transactions have ended, writes what is in memory to
 // tables, and releases everything. It reports errors of background work that
-// nobody has seen. Closing twice is fine. Every call after Close fails with ErrClosed.
+// nobody has seen. Closing twice is fine. From the moment Close is called every new
+// call on the DB fails with ErrClosed; transactions that are open go on, and may commit.
 func (db *DB) Close() error { return db.e.Close() }
 
 // Get returns the value of key: a copy the caller owns. A present empty value is
@@ -42,10 +46,11 @@ func (db *DB) Close() error { return db.e.Close() }
 func (db *DB) Get(key []byte) ([]byte, error) { return db.GetTo(key, nil) }
 
 // GetTo is Get with the value appended to dst[:0]; it allocates nothing if the
-// value fits. dst nil works like Get.
+// value fits. dst nil works like Get. With an error it returns dst[:0], so that the
+// memory can be used again.
 func (db *DB) GetTo(key, dst []byte) ([]byte, error) {
 	if err := checkKey(key); err != nil {
-		return nil, err
+		return dst[:0], err
 	}
 	return db.e.GetTo(rootBucket, key, dst)
 }
@@ -76,8 +81,11 @@ func (db *DB) Delete(key []byte) error {
 
 // Write commits a batch: all of it or nothing. It returns the first error of the
 // batch's methods, if there was one, and then nothing is written. The batch is
-// unchanged and may be written again.
+// unchanged and may be written again. nil is an empty batch.
 func (db *DB) Write(b *Batch) error {
+	if b == nil {
+		return nil
+	}
 	if b.err != nil {
 		return b.err
 	}
@@ -90,6 +98,9 @@ func (db *DB) Sync() error { return db.e.Sync() }
 // Compact writes what is in memory to tables and merges the tables that hold keys
 // of r down to the last level. It is never needed: the store does so by itself.
 func (db *DB) Compact(ctx context.Context, r Range) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	low, high := r.internal(rootBucket)
 	return db.e.Compact(ctx, low, high)
 }
@@ -124,7 +135,7 @@ func (db *DB) Update(fn func(tx *Tx) error) error {
 			return err
 		}
 		if attempt == maxAttempts {
-			return conflict.error
+			return fmt.Errorf("update gave up after %d attempts: %w", attempt, conflict.error)
 		}
 		var c *ConflictError
 		if errors.As(conflict.error, &c) {

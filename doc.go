@@ -86,8 +86,8 @@
 //
 // # Memory
 //
-// Options.Memory is one bound for everything: writes not yet in tables, decoded
-// pages, indexes, metadata. There is nothing else to tune. Stats.MemoryUsed tells
+// Options.Memory is one bound for everything the store keeps: writes not yet in
+// tables, decoded pages, indexes, metadata. There is nothing else to tune. Stats.MemoryUsed tells
 // how much of it is used.
 //
 // # Errors
@@ -99,8 +99,9 @@
 // is space, the same call succeeds. A failed sync is ErrPoisoned and does not heal: the
 // store stays readable, and reopening it finds out what the disk has kept.
 //
-// Nothing panics on what is in a file or in an argument. Using a closed store,
-// transaction or iterator is an error, not undefined behaviour.
+// Nothing panics on the contents of a file, a key, a value or an option; a nil *DB or
+// a nil function does. Using a closed store, transaction or iterator is an error, not
+// undefined behaviour.
 //
 // # Taking care
 //

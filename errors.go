@@ -2,6 +2,7 @@ package cairn
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
@@ -20,7 +21,8 @@ var (
 	ErrClosed = base.ErrClosed
 	// ErrReadOnly: the transaction or the store is read-only.
 	ErrReadOnly = base.ErrReadOnly
-	// ErrTxClosed: the transaction or iterator has ended.
+	// ErrTxClosed: the transaction or iterator has ended, or the iterator stands on
+	// no key.
 	ErrTxClosed = base.ErrTxClosed
 	// ErrTxManaged: Commit or Rollback was called inside View or Update, which do so themselves.
 	ErrTxManaged = errors.New("cairn: the transaction is ended by View or Update")
@@ -55,17 +57,19 @@ var (
 // as that is known.
 type LockedError = vfs.LockedError
 
-// CorruptionError says which file is damaged, at which byte offset, and how it showed.
+// CorruptionError says which file is damaged (File, a path), at which byte (Offset;
+// -1 is the file as a whole), and how it showed (What, in words). It matches ErrCorrupt.
 type CorruptionError = base.CorruptionError
 
-// ConflictError names the key, or the range if High is not nil, that another
-// transaction changed. High empty, but not nil, is a range without an upper bound.
+// ConflictError names what another transaction changed: the key Low, or, if High is
+// not nil, something in the range from Low up to High, where a High that is empty is
+// no upper bound. Seq is the sequence of the commit that did. It matches ErrConflict.
 type ConflictError = base.ConflictError
 
 // Limits. Anything beyond is refused before a byte is written.
 const (
-	MaxKeyBytes   = base.MaxUserKeyBytes // length of a key, in bytes
-	MaxValueBytes = base.MaxValueBytes   // length of a value, in bytes
+	MaxKeyBytes   = base.MaxUserKeyBytes // length of a key in bytes: 65,535
+	MaxValueBytes = base.MaxValueBytes   // length of a value in bytes: 1 GiB
 )
 
 func checkKey(key []byte) error {
@@ -73,7 +77,7 @@ func checkKey(key []byte) error {
 	case len(key) == 0:
 		return ErrEmptyKey
 	case len(key) > MaxKeyBytes:
-		return ErrKeyTooLarge
+		return tooLarge(ErrKeyTooLarge, len(key), MaxKeyBytes)
 	}
 	return nil
 }
@@ -83,7 +87,18 @@ func checkPair(key, value []byte) error {
 		return err
 	}
 	if len(value) > MaxValueBytes {
-		return ErrValueTooLarge
+		return tooLarge(ErrValueTooLarge, len(value), MaxValueBytes)
 	}
 	return nil
+}
+
+func checkRange(r Range) error {
+	if n := max(len(r.Low), len(r.High)); n > MaxKeyBytes {
+		return fmt.Errorf("bound of a range: %w", tooLarge(ErrKeyTooLarge, n, MaxKeyBytes))
+	}
+	return nil
+}
+
+func tooLarge(err error, n, limit int) error {
+	return fmt.Errorf("%w: %d bytes, the limit is %d", err, n, limit)
 }

@@ -26,12 +26,15 @@ func Example() {
 	err = db.Update(func(tx *cairn.Tx) error {
 		return errors.Join(tx.Put([]byte("fruit/apple"), []byte("green")), tx.Put([]byte("fruit/cherry"), []byte("red")))
 	})
-	err = errors.Join(err, db.View(func(tx *cairn.Tx) error {
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = db.View(func(tx *cairn.Tx) error {
 		for k, v := range tx.Scan(cairn.Prefix([]byte("fruit/"))) {
 			fmt.Printf("%s is %s\n", k, v)
 		}
 		return nil
-	}))
+	})
 	// README: to here
 	fmt.Println(err)
 	// Output:
@@ -214,7 +217,7 @@ func ExampleBatch() {
 	fmt.Println(b.Len(), db.Write(b))
 	// Output:
 	// 3 <nil>
-	// 0 cairn: empty key
+	// 0 write 1 of the batch: cairn: empty key
 }
 
 func ExampleDB_View() {

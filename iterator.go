@@ -6,7 +6,7 @@ import (
 )
 
 // Range is the keys from Low up to, but not including, High. nil is no bound:
-// Range{} is everything.
+// Range{} is everything. A range whose Low is not below its High has no keys.
 type Range struct{ Low, High []byte }
 
 // Prefix returns the range of the keys that begin with p.

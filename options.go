@@ -3,6 +3,7 @@ package cairn
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -23,6 +24,9 @@ const (
 	Relaxed
 )
 
+// String returns the name of the durability.
+func (d Durability) String() string { return name(d, "durable", "relaxed") }
+
 // Compression is a profile: which codec pages of tables get at which level.
 type Compression uint8
 
@@ -36,6 +40,17 @@ const (
 	// None stores pages as they are.
 	None
 )
+
+// String returns the name of the profile.
+func (c Compression) String() string { return name(c, "balanced", "fast", "small", "none") }
+
+// name returns the i-th name, or the number of a value that has none.
+func name[T ~uint8](i T, names ...string) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return strconv.Itoa(int(i))
+}
 
 // Options says how to open a store. The zero value of each field is its default.
 type Options struct {
@@ -53,7 +68,9 @@ type Options struct {
 	SyncInterval time.Duration
 
 	// Memory bounds, in bytes, everything the store keeps in memory: memtables,
-	// decoded pages, point indexes, table metadata. Default: a quarter of what the
+	// decoded pages, point indexes, table metadata. Outside it are the Go runtime's
+	// own (allow 16 MiB), a batch before it is written, and what callers keep alive:
+	// copies they asked for, and memtables an idle iterator stands on. Default: a quarter of what the
 	// process may use (physical memory or control group). Least: 1 MiB.
 	Memory int64
 
@@ -125,6 +142,11 @@ const (
 	EventBackgroundError = EventKind(engine.EventBackgroundError) // background work failed; it is tried again unless the store is poisoned
 	EventNoSpace         = EventKind(engine.EventNoSpace)         // the disk is full; work resumes when space returns
 )
+
+// String returns what the event is about.
+func (k EventKind) String() string {
+	return name(k, "none", "recovery", "flush", "compaction", "stall", "background error", "no space")
+}
 
 // Event is something that happened in the background.
 type Event struct {

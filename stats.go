@@ -19,7 +19,7 @@ type Stats struct {
 	// LogBytes is the part of DiskBytes that is log: writes not yet in tables.
 	LogBytes int64
 	// RawBytes is the length of all keys and values in tables before compression,
-	// superseded ones included.
+	// superseded ones included, each key with the one byte that names its bucket.
 	RawBytes int64
 	// Entries is the number of rows in tables: deletes and superseded versions
 	// that compaction has not yet removed included, writes still in the log not.

@@ -3,6 +3,7 @@ package cairn
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -77,7 +78,7 @@ func (tx *Tx) PutIfAbsent(key, value []byte) (bool, error) {
 
 // CompareAndSwap sets key's value to new if it is old now, and reports whether it
 // did. old nil means: only if the key is absent; old empty but not nil: only if it
-// has an empty value.
+// has an empty value. new nil sets an empty value; it does not delete.
 func (tx *Tx) CompareAndSwap(key, old, new []byte) (bool, error) {
 	now, err := tx.Get(key)
 	switch {
@@ -104,13 +105,14 @@ func (tx *Tx) Delete(key []byte) error {
 	return tx.note(tx.tx.Delete(tx.internal(key)))
 }
 
-// DeleteRange removes every key in r. Its cost does not depend on how many there are.
+// DeleteRange removes every key in r. Its cost does not depend on how many there
+// are. An empty range, one whose Low is not below its High, is no error.
 func (tx *Tx) DeleteRange(r Range) error {
 	if tx.tx == nil {
 		return ErrTxClosed
 	}
-	if len(r.Low) > MaxKeyBytes || len(r.High) > MaxKeyBytes {
-		return ErrKeyTooLarge
+	if err := checkRange(r); err != nil {
+		return err
 	}
 	return tx.note(tx.tx.DeleteRange(r.internal(rootBucket)))
 }
@@ -123,7 +125,9 @@ func (tx *Tx) note(err error) error {
 	return err
 }
 
-// Keys yields the keys in r in ascending order. It never touches values.
+// Keys yields the keys in r in ascending order. It never touches values. Like Scan
+// and ScanBackward it yields the keys as they are when the loop begins: the
+// transaction may write in the loop, and the loop does not see it.
 func (tx *Tx) Keys(r Range) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		it := tx.Iter(r)
@@ -169,8 +173,9 @@ func (tx *Tx) finish(it *Iterator) {
 	it.Close()
 }
 
-// Err returns the first I/O error that a scan or a write of the transaction met.
-// View returns it; Commit and Update refuse to commit with it.
+// Err returns the first error that a scan met, or a write that was accepted but
+// could not be done (I/O). View returns it; Commit and Update refuse to commit with
+// it. A write refused for its arguments changes nothing and does not count.
 func (tx *Tx) Err() error { return tx.err }
 
 // Seq returns the sequence of the snapshot the transaction reads.
@@ -180,10 +185,14 @@ func (tx *Tx) Seq() uint64 { return tx.seq }
 // greater than that of every commit before it. Before, it is zero.
 func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 
-// SetDurability chooses the durability of this transaction's commit.
+// SetDurability chooses the durability of this transaction's commit. A value that
+// does not exist makes the commit fail with ErrInvalidOption.
 func (tx *Tx) SetDurability(d Durability) {
-	if tx.tx != nil {
-		tx.tx.SetDurable(d != Relaxed)
+	switch {
+	case d > Relaxed:
+		tx.note(fmt.Errorf("%w: unknown Durability %d", ErrInvalidOption, d))
+	case tx.tx != nil:
+		tx.tx.SetDurable(d == Durable)
 	}
 }
 

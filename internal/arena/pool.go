@@ -3,17 +3,19 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
-// DefaultPoolSpares is how many unused buffers of each size a Pool keeps.
-const DefaultPoolSpares = 2
+// DefaultPoolSpares is how many unused buffers a Pool keeps.
+const DefaultPoolSpares = 4
 
 // ErrPoolClosed is returned by Get and GetZeroed after Close.
 var ErrPoolClosed = errors.New("arena: pool is closed")
 
-// Pool recycles big buffers, such as the arenas of memtables, by their exact
-// size in pages: the first touch of fresh memory costs more than the work done in it.
+// Pool recycles big buffers, such as the arenas of memtables: the first touch of
+// fresh memory costs more than the work done in it. A buffer serves again where at
+// most a quarter of it would be wasted; of those that nobody asks for the oldest go.
 // All its memory, spare or handed out, counts toward the budget. All methods may
 // be called from any goroutine.
 type Pool struct {
@@ -21,32 +23,31 @@ type Pool struct {
 	class  Class
 	mu     struct {
 		sync.Mutex
-		spare  map[int][][]byte // by size
-		out    map[uintptr]int  // sizes of the buffers handed out, by address
+		spare  [][]byte        // the oldest first
+		out    map[uintptr]int // sizes of the buffers handed out, by address
 		keep   int
 		closed bool
 	}
 }
 
 // NewPool returns an empty pool whose memory counts as class c of b. It keeps
-// at most DefaultPoolSpares unused buffers of each size; see SetSpares.
+// at most DefaultPoolSpares unused buffers; see SetSpares.
 func NewPool(b *Budget, c Class) *Pool {
 	p := &Pool{budget: b, class: c}
-	p.mu.spare = make(map[int][][]byte)
 	p.mu.out = make(map[uintptr]int)
 	p.mu.keep = DefaultPoolSpares
 	return p
 }
 
-// SetSpares changes how many unused buffers of each size are kept from now on.
+// SetSpares changes how many unused buffers are kept from now on.
 func (p *Pool) SetSpares(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.keep = max(n, 0)
 }
 
-// Get returns n bytes, n > 0, beginning at a page; cap is n rounded up to
-// pages. The contents are unspecified: what the previous user left, or zeros.
+// Get returns n bytes, n > 0, beginning at a page; cap is at
+// least n rounded up to pages. The contents are unspecified: what the previous user left, or zeros.
 // The caller owns the buffer until Put. Errors: ErrPoolClosed, no memory.
 func (p *Pool) Get(n int) ([]byte, error) {
 	b, _, err := p.get(n)
@@ -74,11 +75,11 @@ func (p *Pool) Put(b []byte) error {
 	}
 	delete(p.mu.out, address(b))
 	b = b[:size]
-	if p.mu.closed || len(p.mu.spare[size]) >= p.mu.keep {
+	if p.mu.closed {
 		return p.unmap(b)
 	}
-	p.mu.spare[size] = append(p.mu.spare[size], b)
-	return nil
+	p.mu.spare = append(p.mu.spare, b)
+	return p.trim(p.mu.keep)
 }
 
 // Spare returns the bytes of the unused buffers.
@@ -86,8 +87,8 @@ func (p *Pool) Spare() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sum := int64(0)
-	for size, spare := range p.mu.spare {
-		sum += int64(size) * int64(len(spare))
+	for _, b := range p.mu.spare {
+		sum += int64(len(b))
 	}
 	return sum
 }
@@ -96,7 +97,7 @@ func (p *Pool) Spare() int64 {
 func (p *Pool) Trim() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.trim()
+	return p.trim(0)
 }
 
 // Close unmaps the unused buffers and refuses to hand out more. If some are
@@ -105,7 +106,7 @@ func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.closed = true
-	err := p.trim()
+	err := p.trim(0)
 	if n := len(p.mu.out); n > 0 {
 		err = errors.Join(err, fmt.Errorf("arena: pool closed with %d buffers out", n))
 	}
@@ -122,14 +123,25 @@ func (p *Pool) get(n int) (b []byte, recycled bool, err error) {
 		return nil, false, ErrPoolClosed
 	}
 	size := roundUp(n, pageBytes)
-	if spare := p.mu.spare[size]; len(spare) > 0 {
-		b, recycled = spare[len(spare)-1], true
-		p.mu.spare[size] = spare[:len(spare)-1]
+	if i := p.fitting(size); i >= 0 {
+		b, recycled = p.mu.spare[i], true
+		p.mu.spare = slices.Delete(p.mu.spare, i, i+1)
 	} else if b, err = p.fresh(size); err != nil {
 		return nil, false, err
 	}
-	p.mu.out[address(b)] = size
+	p.mu.out[address(b)] = len(b)
 	return b[:n], recycled, nil
+}
+
+// fitting returns the index of the smallest spare buffer that serves for size, or -1.
+func (p *Pool) fitting(size int) int {
+	best := -1
+	for i, b := range p.mu.spare {
+		if len(b) >= size && len(b)-size <= len(b)/4 && (best < 0 || len(b) < len(p.mu.spare[best])) {
+			best = i
+		}
+	}
+	return best
 }
 
 func (p *Pool) fresh(size int) ([]byte, error) {
@@ -147,13 +159,12 @@ func (p *Pool) unmap(b []byte) error {
 	return Unmap(b)
 }
 
-func (p *Pool) trim() error {
+// trim unmaps unused buffers, the oldest first, until keep are left.
+func (p *Pool) trim(keep int) error {
 	var err error
-	for size, spare := range p.mu.spare {
-		for _, b := range spare {
-			err = errors.Join(err, p.unmap(b))
-		}
-		delete(p.mu.spare, size)
+	for len(p.mu.spare) > keep {
+		err = errors.Join(err, p.unmap(p.mu.spare[0]))
+		p.mu.spare = slices.Delete(p.mu.spare, 0, 1)
 	}
 	return err
 }

@@ -56,6 +56,25 @@ func magic(t FileType) string {
 	panic("base: file type without a header")
 }
 
+// MayBeOurs reports whether a file whose first bytes are b, and whose name is one of
+// a store's, may be a store's: what is there of the magic is right, or zero because
+// a crash came before it was written. Anything else is left alone.
+func MayBeOurs(t FileType, b []byte) bool {
+	want := ""
+	switch t {
+	case FileLog, FileTable, FileManifest:
+		want = magic(t)
+	case FileTemp: // becomes CURRENT
+		want = "cairn "
+	}
+	for i := range min(len(b), len(want)) {
+		if b[i] != want[i] && b[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func headerCRC(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], Castagnoli), Castagnoli, b[16:FileHeaderBytes])
 }

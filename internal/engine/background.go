@@ -54,7 +54,8 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		e.sleep(delay)
+		e.sleep(retryDelay)
+		e.sleepUntil(delay-retryDelay, e.wakeFlush)
 		delay = min(2*delay, maxRetry)
 	}
 }
@@ -76,6 +77,7 @@ func (e *Engine) awaitSealed() bool {
 func (e *Engine) setFlushError(err error) {
 	e.commit.mu.Lock()
 	e.flushErr = err
+	e.flushTries++
 	e.commit.cond.Broadcast()
 	e.commit.mu.Unlock()
 }
@@ -89,9 +91,13 @@ func (e *Engine) backgroundError(err error) {
 	e.emit(Event{Kind: kind, Err: err})
 }
 
-func (e *Engine) sleep(d time.Duration) {
+func (e *Engine) sleep(d time.Duration) { e.sleepUntil(d, nil) }
+
+// sleepUntil waits for d, or until woken, or until the store stops.
+func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) {
 	select {
 	case <-e.stopped.Done():
+	case <-wake:
 	case <-time.After(d):
 	}
 }
@@ -286,7 +292,7 @@ func (e *Engine) keepSpare() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil {
+	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil && !e.memtablesFull(0, 0) {
 		e.prepareSpare(0, 0)
 	}
 }

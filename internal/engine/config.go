@@ -46,8 +46,11 @@ func (c *Config) check() error {
 	if c.Memory < MinMemory {
 		return fmt.Errorf("%w: Memory is %d bytes, the least is %d", base.ErrInvalidOption, c.Memory, int64(MinMemory))
 	}
-	if c.SyncInterval < 0 || c.LockTimeout < 0 {
-		return fmt.Errorf("%w: negative duration", base.ErrInvalidOption)
+	if c.SyncInterval < 0 {
+		return fmt.Errorf("%w: SyncInterval is %v", base.ErrInvalidOption, c.SyncInterval)
+	}
+	if c.LockTimeout < 0 {
+		return fmt.Errorf("%w: LockTimeout is %v", base.ErrInvalidOption, c.LockTimeout)
 	}
 	if c.Profile > ProfileNone {
 		return fmt.Errorf("%w: unknown Compression %d", base.ErrInvalidOption, c.Profile)

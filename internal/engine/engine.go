@@ -51,10 +51,11 @@ type Engine struct {
 	nextFile   uint64
 
 	// Guarded by commit.mu.
-	handles  map[uint64]*tree.Handle
-	obsolete []obsoleteFile
-	segments []uint64 // log segments made and not yet obsolete
-	flushErr error    // why the last attempt to flush failed
+	handles    map[uint64]*tree.Handle
+	obsolete   []obsoleteFile
+	segments   []uint64 // log segments made and not yet obsolete
+	flushErr   error    // why the last attempt to flush failed
+	flushTries uint64   // how many have ended
 
 	leftovers map[uint64]compact.Leftover // by table: garbage that snapshots held
 
@@ -67,6 +68,7 @@ type Engine struct {
 	stopped    context.Context
 	wake       chan struct{} // the keeper's
 	wakeMerge  chan struct{} // the compactor's
+	wakeFlush  chan struct{} // the flusher's, where it waits to try again
 	wakeIndex  chan struct{} // the indexer's
 
 	counters counters

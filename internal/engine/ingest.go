@@ -15,39 +15,64 @@ import (
 // CommitIngest makes private runs, oldest first, one commit. It begins a segment,
 // so that its place in the order of sequences is one between memtables.
 func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
+	need := ingestBytes(runs)
+	if need > frame.MaxBytes {
+		return 0, fmt.Errorf("%w: the description of the transaction's tables takes %d bytes", base.ErrValueTooLarge, need)
+	}
+	tables, err := e.openIngested(runs)
+	if err != nil {
+		return 0, err
+	}
 	w.checked = w.Snapshot
 	e.throttle()
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	need := e.ingestBytes(runs)
-	if need > frame.MaxBytes {
-		return 0, fmt.Errorf("%w: the description of the transaction's tables takes %d bytes", base.ErrValueTooLarge, need)
-	}
 	for ready := false; !ready; {
-		if err := e.refuse(); err != nil {
-			return 0, err
+		err := e.refuse()
+		if err == nil {
+			ready, err = e.makeSegment(need)
 		}
-		var err error
-		if ready, err = e.makeSegment(need); ready && err == nil {
+		if ready && err == nil {
 			ready, err = e.validate(w)
 		}
 		if err != nil {
+			closeAll(tables)
 			return 0, err
 		}
 	}
-	p, err := e.appendIngest(w, runs)
-	if err != nil {
-		return 0, err
-	}
+	p := e.appendIngest(w, runs, tables)
 	err = e.await(p)
 	c.ingesting--
 	c.cond.Broadcast()
 	return p.last, err
 }
 
+// openIngested opens the tables of private runs once more, for when they are part
+// of the store. They get their sequences later.
+func (e *Engine) openIngested(runs []*tree.Run) (tables []*tree.Handle, err error) {
+	for _, r := range runs {
+		for _, private := range r.Tables {
+			meta := *private.Meta
+			h, err := e.tables.Open(&meta)
+			if err != nil {
+				closeAll(tables)
+				return nil, err
+			}
+			tables = append(tables, h)
+		}
+	}
+	return tables, nil
+}
+
+func closeAll(tables []*tree.Handle) {
+	for _, h := range tables {
+		h.Reader.Close()
+	}
+}
+
 // ingestBytes bounds the size of the ingest frame.
-func (e *Engine) ingestBytes(runs []*tree.Run) int {
+func ingestBytes(runs []*tree.Run) int {
 	n := 1024
 	for _, r := range runs {
 		for _, h := range r.Tables {
@@ -57,26 +82,20 @@ func (e *Engine) ingestBytes(runs []*tree.Run) int {
 	return n
 }
 
-// appendIngest opens the tables under their real sequences and writes the frame.
-func (e *Engine) appendIngest(w *Write, runs []*tree.Run) (*pending, error) {
+// appendIngest gives the tables of the runs their real sequences and writes the frame.
+func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle) *pending {
 	c := &e.commit
 	edit := &manifest.Edit{}
-	var tables []*tree.Handle
+	rest := tables
 	for i, r := range runs {
-		for _, old := range r.Tables {
-			meta := *old.Meta
-			tablefiles.Resequence(&meta, c.nextSeq+uint64(i))
-			h, err := e.tables.Open(&meta)
-			if err != nil {
-				for _, t := range tables {
-					t.Reader.Close()
-				}
-				return nil, err
-			}
-			tables = append(tables, h)
-			e.counters.committedBytes.Add(meta.RawBytes)
-			edit.Added = append(edit.Added, manifest.Added{Run: meta.GlobalSeq, Table: &meta})
+		seq := c.nextSeq + uint64(i)
+		for _, h := range rest[:len(r.Tables)] {
+			tablefiles.Resequence(h.Meta, seq)
+			h.Reader.Resequence(seq)
+			e.counters.committedBytes.Add(h.Meta.RawBytes)
+			edit.Added = append(edit.Added, manifest.Added{Run: seq, Table: h.Meta})
 		}
+		rest = rest[len(r.Tables):]
 	}
 	first := c.nextSeq
 	c.nextSeq += uint64(w.Count)
@@ -94,14 +113,12 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run) (*pending, error) {
 		}
 		e.insertLayer(l, mem)
 	}, abandon: func(err error) {
-		for _, t := range tables {
-			t.Reader.Close()
-		}
+		closeAll(tables)
 		if errors.Is(err, base.ErrCommitUnknown) { // a frame in the log may name them
 			keepFiles(runs)
 		}
 	}}
-	return e.enqueue(p, 0), nil
+	return e.enqueue(p, 0)
 }
 
 // keepFiles makes the files of private runs outlive them.

@@ -39,7 +39,7 @@ func newEngine(cfg Config) *Engine {
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
 		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
 		leftovers: map[uint64]compact.Leftover{},
-		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
@@ -190,7 +190,8 @@ func (e *Engine) openTables(state *manifest.State) error {
 }
 
 // removeGarbage removes what earlier runs left behind: files of interrupted
-// flushes and edits. Unknown names are never touched.
+// flushes and edits. Unknown names are never touched, nor are files that something
+// else has made under names like ours.
 func (e *Engine) removeGarbage() error {
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
@@ -203,11 +204,28 @@ func (e *Engine) removeGarbage() error {
 		}
 	}
 	for _, name := range garbage {
-		if err := e.cfg.FS.Remove(filepath.Join(e.cfg.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		name = filepath.Join(e.cfg.Dir, name)
+		if !e.mayBeOurs(name) {
+			continue
+		}
+		if err := e.cfg.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// mayBeOurs looks at the beginning of a file with a name of the store's.
+func (e *Engine) mayBeOurs(name string) bool {
+	f, err := e.cfg.FS.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [8]byte
+	n, err := f.ReadAt(head[:], 0)
+	t, _ := base.ParseFileName(filepath.Base(name))
+	return (err == nil || err == io.EOF) && base.MayBeOurs(t, head[:n])
 }
 
 // release0 gives back what a failed or finished engine holds.

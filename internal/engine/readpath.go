@@ -9,15 +9,15 @@ import (
 func (e *Engine) GetTo(bucket, key, dst []byte) ([]byte, error) {
 	r, err := e.enter()
 	if err != nil {
-		return nil, err
+		return dst[:0], err
 	}
 	defer e.leave(r)
 	f, err := e.latest(r.internal(bucket, key))
 	if err != nil {
-		return nil, err
+		return dst[:0], err
 	}
 	if !f.Live() {
-		return nil, base.ErrNotFound
+		return dst[:0], base.ErrNotFound
 	}
 	if dst == nil {
 		dst = make([]byte, 0, len(f.Value))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -52,13 +53,40 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if len(e.state.Load().Layers) > maxSealed {
+	if layers := len(e.state.Load().Layers); layers > maxSealed || layers > 1 && e.memtablesFull(need, count) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
 		return false, e.prepareSpare(need, count)
 	}
 	return true, nil
+}
+
+// memtablesFull reports whether memtables, with a spare for need bytes and count
+// entries, would take more than half of Memory. Point indexes and pages share the rest.
+func (e *Engine) memtablesFull(need, count int) bool {
+	size, records := e.spareShape(need, count)
+	more := int64(size + tree.IndexBytes(records))
+	if e.commit.spare != nil { // counted already
+		more = 0
+	}
+	limit := e.cfg.Memory / 2
+	if e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+more > limit {
+		return true
+	}
+	if e.budget.UsedBy(arena.ClassMemtable)+more > limit {
+		e.arenas.Trim()
+	}
+	return false
+}
+
+// spareShape returns the size in bytes of the next segment, and how many records
+// its memtable has room for.
+func (e *Engine) spareShape(need, count int) (size, records int) {
+	c := &e.commit
+	size = min(max(c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
+	size = (max(size, need) + 4095) &^ 4095
+	return size, max(size/max(c.recordBytes*3/4, 16), count) + 64
 }
 
 // lastEnd returns where the log ends, failed commits left out, and the checksum
@@ -70,13 +98,18 @@ func (c *committer) lastEnd() (wal.Position, uint32) {
 	return c.goodEnd, c.goodSum
 }
 
-// stall waits until a flush has made room, or returns why none can.
+// stall waits until a flush has made room, or returns why one that was tried since
+// the call could not.
 func (e *Engine) stall() error {
 	c := &e.commit
-	if e.flushErr != nil {
+	start := time.Now()
+	if e.flushErr != nil { // there may be space by now
+		signal(e.wakeFlush)
+		for tried := e.flushTries; e.flushErr != nil && e.flushTries == tried && e.refuse() == nil; {
+			c.cond.Wait()
+		}
 		return SpaceError(e.flushErr)
 	}
-	start := time.Now()
 	c.cond.Wait()
 	waited := time.Since(start)
 	e.counters.stallNanos.Add(int64(waited))
@@ -128,9 +161,7 @@ func (e *Engine) prepareSpare(need, count int) error {
 	c.preparing = true
 	old := c.spare
 	c.spare = nil
-	size := min(max(c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
-	size = (max(size, need) + 4095) &^ 4095
-	records := max(size/max(c.recordBytes*3/4, 16), count) + 64
+	size, records := e.spareShape(need, count)
 	c.mu.Unlock()
 	if old != nil {
 		e.dropSpare(old)
@@ -145,6 +176,7 @@ func (e *Engine) prepareSpare(need, count int) error {
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is durable before it is used (E4).
 func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
+	e.epochs.Collect() // a flushed memtable's buffers may serve again
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err

@@ -128,8 +128,8 @@ func (s *Stats) addState(rs *tree.State) {
 		s.Entries += t.Entries
 	}
 	for _, l := range rs.Layers {
-		if l.Mem != nil && l.Mem.Seg != nil {
-			s.LogBytes += l.Mem.Seg.Written()
+		if l.Mem != nil {
+			s.LogBytes += l.Mem.LogBytes()
 		}
 	}
 	s.DiskBytes += s.LogBytes

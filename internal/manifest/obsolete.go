@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -62,8 +61,8 @@ func FirstFreeNum(names []string, s *State) uint64 {
 }
 
 // lostCurrent looks for evidence that a directory without CURRENT held a store:
-// tables, or log segments with a commit in them. Without it, creation of the store
-// was interrupted before anything could be acknowledged, and the result is nil.
+// tables or log segments, which are made only after CURRENT is durable. Without
+// it, creation of the store was interrupted, and the result is nil.
 func lostCurrent(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,40 +72,9 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 		return fmt.Errorf("manifest: list %s: %w", dir, err)
 	}
 	for _, name := range names {
-		t, _ := base.ParseFileName(name)
-		found := t == base.FileTable
-		if t == base.FileLog {
-			if found, err = holdsCommit(fsys, filepath.Join(dir, name)); err != nil {
-				return err
-			}
-		}
-		if found {
+		if t, _ := base.ParseFileName(name); t == base.FileTable || t == base.FileLog {
 			return base.Corruptf(filepath.Join(dir, base.FileName(base.FileCurrent, 0)), -1, "missing, but %s is there", name)
 		}
 	}
 	return nil
-}
-
-// holdsCommit reports whether a log segment has an intact commit or ingest frame.
-// A segment without an intact header cannot: it is synced before any frame is.
-func holdsCommit(fsys vfs.FS, name string) (bool, error) {
-	buf, err := readFile(fsys, name, maxManifestBytes)
-	if err != nil {
-		return false, err
-	}
-	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
-	if errors.Is(err, base.ErrCorrupt) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	id := frame.NewIdentity(h.File)
-	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
-		f, ok := frame.DecodeHeader(buf[off:], id, off)
-		if ok && (f.Kind == frame.KindCommit || f.Kind == frame.KindIngest) {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -223,6 +223,7 @@ func (r *Log) frame(s *wal.Loaded, h frame.Header, at int64, payload []byte) err
 	if h.Seq != r.NextSeq && !(h.Kind == frame.KindIngest && h.Seq+uint64(h.Count)-1 <= r.State.IngestedThrough) {
 		return base.Corruptf(s.Name, at, "frame has sequence %d, want %d", h.Seq, r.NextSeq)
 	}
+	r.mem.Replayed = at + int64(len(payload))
 	switch h.Kind {
 	case frame.KindCommit:
 		return r.entries(s, h, at, payload)

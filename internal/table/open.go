@@ -38,6 +38,18 @@ func Open(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.
 	return r, nil
 }
 
+// Resequence changes the global sequence that the table was opened with. Nobody may
+// have read from it yet.
+func (r *Reader) Resequence(seq uint64) {
+	r.meta.GlobalSeq, r.meta.MinSeq, r.meta.MaxSeq = seq, seq, seq
+	var tombs []tombstone.Tombstone
+	for t := range r.tombs.All() {
+		t.Seq = seq
+		tombs = append(tombs, t)
+	}
+	r.tombs = tombstone.Build(tombs)
+}
+
 // tail is what stands around the blocks.
 type tail struct {
 	footer footer

@@ -13,7 +13,7 @@ type Handle struct {
 	Meta *base.TableMeta
 	*table.Reader
 	refs     atomic.Int32
-	Closed   atomic.Bool // nobody reads it any more
+	Closed   atomic.Bool   // nobody reads it any more
 	OnUnused func(*Handle) // called when the last reference goes
 
 	SearchOnly atomic.Bool // no point index can be made of it

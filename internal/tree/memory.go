@@ -11,8 +11,11 @@ import (
 // has references; the last one gives the buffers back.
 type Memory struct {
 	*memtable.Table
-	Seg  *wal.Segment // nil after recovery
-	Buf  []byte       // arena
+	Seg *wal.Segment // nil after recovery
+	Buf []byte       // arena
+
+	Replayed int64 // bytes of log it was made from, by recovery
+
 	refs atomic.Int32
 	free func(*Memory)
 }
@@ -24,6 +27,14 @@ func NewMemory(seg *wal.Segment, buf, index []byte, records int, free func(*Memo
 	m := &Memory{Table: memtable.New(buf, index, records), Seg: seg, Buf: buf, free: free}
 	m.refs.Store(1)
 	return m
+}
+
+// LogBytes returns how much log the memtable stands for, as far as it is written.
+func (m *Memory) LogBytes() int64 {
+	if m.Seg == nil {
+		return m.Replayed
+	}
+	return m.Seg.Written()
 }
 
 // Ref takes a reference. The caller holds one, or is inside the epoch.

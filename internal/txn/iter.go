@@ -2,6 +2,7 @@ package txn
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
@@ -267,6 +268,9 @@ func (it *Iter) Value() ([]byte, error) {
 	if !it.Valid() {
 		if it.err != nil {
 			return nil, it.err
+		}
+		if !it.done && !it.tx.done {
+			return nil, fmt.Errorf("%w: the iterator stands on no key", base.ErrTxClosed)
 		}
 		return nil, base.ErrTxClosed
 	}

@@ -1,0 +1,46 @@
+package cairn_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+)
+
+// copyLive copies the directory of an open store: what a kill would leave. Files come
+// and go meanwhile, so it may take more than one attempt.
+func copyLive(t *testing.T, dir string) string {
+	t.Helper()
+	var err error
+	for range 20 {
+		copied := t.TempDir()
+		if err = os.CopyFS(copied, os.DirFS(dir)); err == nil {
+			return copied
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal(err)
+	return ""
+}
+
+// TestStatsOfAReplayedLog: opened read-only after an unclean end a store said that
+// it had nothing on disk.
+func TestStatsOfAReplayedLog(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	for range 100 {
+		put(t, db, "key", "value")
+	}
+	want := db.Stats().LogBytes
+	copied := copyLive(t, dir)
+	check(t, db.Close())
+	db, err = cairn.Open(copied, &cairn.Options{ReadOnly: true})
+	check(t, err)
+	defer db.Close()
+	s := db.Stats()
+	if s.LogBytes < want*9/10 || s.LogBytes > want || s.DiskBytes != s.LogBytes {
+		t.Errorf("log %d, disk %d bytes; it was written with %d", s.LogBytes, s.DiskBytes, want)
+	}
+}
