@@ -41,6 +41,9 @@ fuzz: ## every fuzz target for a while: make fuzz TIME=5m
 mutants: ## remove each sync and each checksum check in turn; some test must fail
 	$(GO) test -v -timeout 4h ./internal/mutants -run TestMutants -mutants.on -mutants.table mutants.md
 
+.bin/cairn: FORCE ## the command line
+	cd cmd/cairn && CGO_ENABLED=0 $(GO) build -o ../../.bin/cairn .
+
 # Built first, not `go run`: that does not pass signals on to what it runs.
 .bin/cairn-bench: FORCE
 	cd bench && CGO_ENABLED=0 $(GO) build -o ../.bin/cairn-bench ./cmd/cairn-bench

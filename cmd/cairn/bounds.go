@@ -16,9 +16,9 @@ type bounds struct {
 func (b *bounds) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	b.flags = f
-	f.StringVar(&b.from, "from", "", "first key (included)")
-	f.StringVar(&b.to, "to", "", "end of the range (not included)")
-	f.StringVar(&b.prefix, "prefix", "", "keys that begin with this; narrows --from and --to")
+	f.StringVar(&b.from, "from", "", "first `KEY` (included)")
+	f.StringVar(&b.to, "to", "", "`KEY` at which the range ends (not included)")
+	f.StringVar(&b.prefix, "prefix", "", "keys that begin with these `BYTES`; narrows --from and --to")
 }
 
 // given reports whether any of the flags was.
@@ -35,13 +35,25 @@ func (b *bounds) rangeOf(a *app) (r cairn.Range, err error) {
 		return r, err
 	}
 	if r.Low != nil && r.High != nil && bytes.Compare(r.Low, r.High) > 0 {
-		return r, usagef("--from is behind --to")
+		return r, usagef("--from %q is behind --to %q: no key is between them", b.from, b.to)
 	}
 	prefix, err := b.bound(a, "prefix", b.prefix)
 	if err != nil || prefix == nil {
 		return r, err
 	}
-	return narrow(r, cairn.Prefix(prefix)), nil
+	return b.within(r, cairn.Prefix(prefix))
+}
+
+// within returns the keys of r with the prefix. A bound that leaves none of them is
+// refused, as one behind the other is: it was meant for something else.
+func (b *bounds) within(r, prefix cairn.Range) (cairn.Range, error) {
+	if r.Low != nil && prefix.High != nil && bytes.Compare(r.Low, prefix.High) >= 0 {
+		return r, usagef("--from %q is behind all keys with --prefix %q", b.from, b.prefix)
+	}
+	if r.High != nil && bytes.Compare(r.High, prefix.Low) <= 0 {
+		return r, usagef("--to %q ends before all keys with --prefix %q", b.to, b.prefix)
+	}
+	return narrow(r, prefix), nil
 }
 
 // bound parses one flag. An empty word is refused: from a variable that is not set

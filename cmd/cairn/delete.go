@@ -42,7 +42,7 @@ many keys are in it.
 JSON: {"key": ..., "existed": true|false}; of a range {"from": ..., "to": ...},
 where a bound that is absent is open.`,
 		Example: "  cairn delete ./store user/1\n  cairn delete ./store --prefix session/\n  cairn delete ./store --from 2024 --to 2025",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments(1, 2),
 		RunE:    a.verb(d.run),
 	}
 	d.bounds.add(cmd)
@@ -50,9 +50,6 @@ where a bound that is absent is open.`,
 	f.BoolVar(&d.all, "all", false, "delete every key")
 	f.BoolVar(&d.mustExist, "must-exist", false, "fail if the key is not there")
 	f.Var(&d.durable, "durability", "durable: survives power loss; relaxed: survives the end of the process")
-	for _, name := range []string{"from", "to", "prefix", "must-exist"} {
-		cmd.MarkFlagsMutuallyExclusive("all", name)
-	}
 	return cmd
 }
 

@@ -45,6 +45,8 @@ func TestDeleteUsage(t *testing.T) {
 		{dir, "--to", ""},
 		{dir, "--all", "--prefix", "a"},
 		{dir, "--from", "b", "--to", "a"},
+		{dir, "--prefix", "a", "--from", "zzz"},
+		{dir, "--prefix", "b", "--to", "a"},
 		{dir, "--prefix", "a", "--must-exist"},
 		{dir, "--hex", "--prefix", "z"},
 		{dir, ""},

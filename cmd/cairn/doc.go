@@ -2,11 +2,13 @@
 //
 // What it provides: one verb per file (get.go, put.go, ...). Behind them: streams.go
 // and text.go, how bytes reach standard output; record.go, the JSON documents;
-// store.go, how a store is opened; failure.go and exitcodes.go, how it all ends.
+// store.go, how a store is opened, create.go, where one may be made, recovery.go,
+// what is said of one that was not closed; usage.go and help.go, the command line;
+// failure.go and exitcodes.go, how it all ends.
 //
 // State: none but the flags, in app. It uses the store's public API; of the
-// engine's internals it knows only how the files of a store are named, to tell a
-// store from any other directory, and the format's version.
+// engine's internals it knows only how the files of a store are named and begin, to
+// tell a store from any other directory, and the format's version.
 //
 // Concurrency: one verb, one goroutine; a signal cancels the context the verb
 // checks. Only what a verb reads from standard input is read by a goroutine of

@@ -16,7 +16,7 @@ pipe or a file gets exactly the bytes of the value.
 
 JSON: {"key": ..., "value": ...}; key_base64, value_base64 for what is not UTF-8.`,
 		Example: "  cairn get ./store user/1\n  cairn get ./store photo > photo.jpg\n  cairn get --hex ./store 00ff",
-		Args:    cobra.ExactArgs(2),
+		Args:    arguments(2, 2),
 		RunE: a.verb(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			key, err := a.bytes("key", args[1])
 			if err != nil {

@@ -49,5 +49,5 @@ func asksForJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--json")
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }

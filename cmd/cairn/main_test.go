@@ -149,6 +149,14 @@ func parse[T any](t *testing.T, text string) (v T) {
 	return v
 }
 
+// decode decodes one JSON document, passing over fields that v does not have.
+func decode(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatalf("%v in %q", err, short(text))
+	}
+}
+
 // failureOf decodes the error document.
 func failureOf(t *testing.T, r result) failure {
 	t.Helper()

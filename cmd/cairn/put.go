@@ -32,16 +32,17 @@ func newPut(a *app) *cobra.Command {
 		Short: "Set the value of a key",
 		Long: `Set the value of a key: an argument, the bytes of a file, or, for "-", those of
 standard input, all of them as they are. --hex and --escaped are about arguments
-only. The store has to exist, unless --create is given; then it is made if need be.
+only. The store has to exist, unless --create is given; then it is made if need be,
+in a directory that is empty or not there yet.
 
 JSON: {"key": ..., "value_bytes": N, "durability": "durable"|"relaxed"}`,
 		Example: "  cairn put --create ./store user/1 Ann\n  gzip -c page.html | cairn put ./store page -\n" +
 			"  cairn put ./store photo --file photo.jpg",
-		Args: cobra.RangeArgs(2, 3),
+		Args: arguments(2, 3),
 		RunE: a.verb(p.run),
 	}
 	f := cmd.Flags()
-	f.StringVarP(&p.file, "file", "f", "", `take the value from this file ("-": standard input)`)
+	f.StringVarP(&p.file, "file", "f", "", "take the value from this `FILE` (-: standard input)")
 	f.BoolVar(&p.create, "create", false, "make the store if it does not exist")
 	f.Var(&p.durable, "durability", "durable: survives power loss; relaxed: survives the end of the process")
 	return cmd
@@ -122,7 +123,7 @@ func (d *durability) Set(s string) error {
 		*d = v
 		return nil
 	}
-	return fmt.Errorf("must be %q or %q", durable, relaxed)
+	return fmt.Errorf("write %s or %s", durable, relaxed)
 }
 
 // Type is what help calls the value.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -16,7 +15,8 @@ type app struct {
 	out      *output
 	err      io.Writer
 	errIsTTY bool
-	started  bool // a verb runs: errors are its own, no longer cobra's
+	started  bool   // a verb runs: errors are its own, no longer cobra's
+	command  string // the verb that runs, as messages name it
 
 	json    bool
 	hex     bool
@@ -24,13 +24,6 @@ type app struct {
 	raw     bool
 	wait    time.Duration
 }
-
-// usageError is an error of the command line, not of the store.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 const rootLong = `cairn reads, writes and checks Cairn stores. A store is a directory.
 
@@ -50,32 +43,43 @@ func newRoot(a *app) *cobra.Command {
 		Long:          rootLong,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:          commandOnly,
+
+		PersistentPreRunE:          a.checkFlags,
+		SuggestionsMinimumDistance: 2,
+	}
+	showVersion := root.Flags().Bool("version", false, "print what the command version prints")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *showVersion {
+			return a.verb(a.version)(cmd, args)
+		}
+		if !a.json { // there every line is one document
 			cmd.SetOut(a.err)
 			_ = cmd.Help()
-			return usagef("no command given")
-		},
+		}
+		return usagef("no command given; cairn --help lists the commands")
 	}
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", a.json, "print JSON, one document per line; errors too")
+	inJSON := a.json
+	f.BoolVar(&a.json, "json", false, "print JSON, one document per line; errors too")
+	a.json = inJSON // which BoolVar has just set to the default
 	f.BoolVar(&a.hex, "hex", false, "hexadecimal keys and values, in arguments and output")
 	f.BoolVarP(&a.escaped, "escaped", "e", false, `escaped keys and values (\n, \x00), in arguments and output`)
 	f.BoolVar(&a.raw, "raw", false, "print bytes as they are, even to a terminal")
-	f.DurationVar(&a.wait, "wait", 0, "how long to wait for a store that is locked")
-	root.MarkFlagsMutuallyExclusive("hex", "escaped", "raw")
-	root.MarkFlagsMutuallyExclusive("json", "raw")
+	f.DurationVar(&a.wait, "wait", 0, "wait so long for a store that is locked: `500ms`, 10s, 2m")
+	root.SetFlagErrorFunc(flagError)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(newGet(a), newPut(a), newDelete(a), newScan(a), newStats(a), newVerify(a),
 		newVersion(a), newExitCodes())
+	refuseUnknown(root)
 	return root
 }
 
 // verb turns a verb's function into what cobra runs.
 func (a *app) verb(fn func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a.started = true
+		a.started, a.command = true, cmd.CommandPath()
 		err := fn(cmd.Context(), cmd, args)
 		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return errInterrupted

@@ -30,14 +30,14 @@ JSON, one line per pair: {"key": ..., "value": ...}; key_base64, value_base64 fo
 what is not UTF-8; with --keys without a value.`,
 		Example: "  cairn scan ./store --prefix user/\n  cairn scan ./store --from a --to b --reverse --limit 10\n" +
 			"  cairn scan ./store --json | jq -r .value",
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.verb(s.run),
 	}
 	s.bounds.add(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&s.reverse, "reverse", "r", false, "descending order")
 	f.BoolVarP(&s.keys, "keys", "k", false, "keys only; values are not read")
-	f.Uint64VarP(&s.limit, "limit", "n", 0, "stop after so many (0: no limit)")
+	f.Uint64VarP(&s.limit, "limit", "n", 0, "stop after `N` (0: no limit)")
 	return cmd
 }
 

@@ -29,7 +29,9 @@ func TestScanBounds(t *testing.T) {
 		{"--prefix b/", "b/1 b/2"},
 		{"--prefix b --from b/2", "b/2"},
 		{"--prefix b --from a --to b/2", "b b/1"},
-		{"--prefix b/ --from c", ""},
+		{"--prefix b/ --from a", "b/1 b/2"},
+		{"--prefix b/ --from b/9", ""},
+		{"--prefix b/ --to z", "b/1 b/2"},
 		{"--prefix zz", ""},
 		{"--reverse", "c b/2 b/1 b a"},
 		{"--reverse --prefix b --limit 2", "b/2 b/1"},
@@ -72,11 +74,12 @@ func TestScanEmptyStore(t *testing.T) {
 func TestScanUsage(t *testing.T) {
 	dir := newStore(t, "a", "1")
 	for _, flags := range []string{"--limit -1", "--limit x", "--from b --to a", "--to=", "--from=", "--prefix=",
-		"--hex --from 0", "--raw --hex", "--escaped --hex", "extra", "--nope"} {
+		"--hex --from 0", "--prefix b --from zzz", "--prefix b/ --from b0", "--prefix b --to b", "--prefix b --to a",
+		"--raw --hex", "--escaped --hex", "extra", "--nope"} {
 		cli(t, append([]string{"scan", dir}, strings.Fields(flags)...)...).fails(t, exitUsage, "cairn scan: ")
 	}
 	cli(t, "scan").fails(t, exitUsage)
-	cli(t, "scan", "--raw", "--json", dir).fails(t, exitUsage, "json raw")
+	cli(t, "scan", "--raw", "--json", dir).fails(t, exitUsage, "--json", "--raw")
 }
 
 // largeStore has n rows of about 100 bytes.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/dustin/go-humanize"
@@ -39,14 +38,6 @@ type levelDocument struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-type recoveryDocument struct {
-	Needed         bool    `json:"needed"`
-	DroppedBytes   int64   `json:"dropped_bytes"`
-	DroppedSegment uint64  `json:"dropped_segment,omitempty"`
-	DroppedOffset  uint64  `json:"dropped_offset,omitempty"`
-	Seconds        float64 `json:"seconds"`
-}
-
 func newStats(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stats STORE",
@@ -60,7 +51,7 @@ entries, tables, runs, space_amplification, compaction_debt_bytes,
 memory_used_bytes, memory_limit_bytes, levels [{level, tables, bytes}], recovery
 {needed, dropped_bytes, dropped_segment, dropped_offset, seconds}.`,
 		Example: "  cairn stats ./store\n  cairn stats ./store --json | jq .disk_bytes",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: a.verb(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			return a.read(ctx, args[0], func(db *cairn.DB) error {
 				doc := newStatsDocument(args[0], db.Stats())
@@ -81,14 +72,7 @@ func newStatsDocument(dir string, s cairn.Stats) *statsDocument {
 		Store: dir, Seq: s.Seq, DiskBytes: s.DiskBytes, LogBytes: s.LogBytes, RawBytes: s.RawBytes,
 		Entries: s.Entries, Tables: s.Tables, Runs: s.Runs, SpaceAmplification: s.SpaceAmplification,
 		CompactionDebt: s.CompactionDebt, MemoryUsed: s.MemoryUsed, MemoryLimit: s.MemoryLimit,
-		Levels: []levelDocument{},
-		Recovery: recoveryDocument{
-			Needed: s.Recovery.Duration > 0, DroppedBytes: s.Recovery.DroppedBytes, Seconds: s.Recovery.Duration.Seconds(),
-		},
-	}
-	if s.Recovery.DroppedBytes > 0 {
-		doc.Recovery.DroppedSegment = s.Recovery.DroppedFrom >> 32
-		doc.Recovery.DroppedOffset = s.Recovery.DroppedFrom & (1<<32 - 1)
+		Levels: []levelDocument{}, Recovery: newRecoveryDocument(s.Recovery),
 	}
 	for i, l := range s.Levels {
 		doc.Levels = append(doc.Levels, levelDocument{Level: i, Tables: l.Tables, Bytes: l.Bytes})
@@ -110,7 +94,7 @@ func (a *app) printStats(d *statsDocument) error {
 		{"space amplification", strconv.FormatFloat(d.SpaceAmplification, 'f', 2, 64)},
 		{"compaction debt", size(d.CompactionDebt)},
 		{"memory", fmt.Sprintf("%s of %s", size(d.MemoryUsed), size(d.MemoryLimit))},
-		{"recovery", recoveryText(&d.Recovery)},
+		{"recovery", d.Recovery.text(d.LogBytes)},
 	}
 	t.AppendRows(rows)
 	levels := newTable()
@@ -135,15 +119,3 @@ func newTable() table.Writer {
 }
 
 func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
-
-func recoveryText(r *recoveryDocument) string {
-	if !r.Needed {
-		return "none: the store was closed"
-	}
-	s := fmt.Sprintf("log read in %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Microsecond))
-	if r.DroppedBytes > 0 {
-		s += fmt.Sprintf("; %s behind the last whole commit left out, from offset %d of segment %d",
-			size(r.DroppedBytes), r.DroppedOffset, r.DroppedSegment)
-	}
-	return s
-}

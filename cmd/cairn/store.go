@@ -46,7 +46,7 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 	case err != nil:
 		return noStore(dir, err)
 	case what != store && create:
-		err = mayCreate(dir)
+		err = a.mayCreate(ctx, dir)
 	case what == remains: // to open it for writing might make a store of it
 		err = a.readWith(ctx, dir, &cairn.Options{}, func(*cairn.DB) error { return nil })
 	case what == nothing:
@@ -75,6 +75,7 @@ func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, fn func
 	if err != nil {
 		return noStore(dir, err)
 	}
+	a.warnOfDropped(dir, db.Stats().Recovery)
 	err = fn(db)
 	return errors.Join(err, db.Close())
 }
@@ -125,6 +126,9 @@ func look(dir string) (found, error) {
 
 // list returns the names in dir; a directory that is not there has none.
 func list(dir string) ([]string, error) {
+	if err := inTheWay(dir); err != nil {
+		return nil, err
+	}
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -136,19 +140,20 @@ func list(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// mayCreate refuses to make a store among files of somebody else.
-func mayCreate(dir string) error {
-	names, err := list(dir)
-	if err != nil {
-		return noStore(dir, err)
-	}
-	for _, name := range names {
-		if t, _ := base.ParseFileName(name); t == base.FileUnknown {
-			return fmt.Errorf("no store made in %s: it holds %s, which is no file of a store",
-				dir, filepath.Join(dir, name))
+// inTheWay refuses a path that is no directory, or leads through something that
+// is none; what is not there at all is in nobody's way.
+func inTheWay(dir string) error {
+	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+		info, err := os.Stat(p)
+		switch {
+		case err == nil && info.IsDir(), err != nil && p == filepath.Dir(p):
+			return nil
+		case err == nil && p == filepath.Clean(dir):
+			return fmt.Errorf("%s: not a directory; a store is a directory", dir)
+		case err == nil:
+			return fmt.Errorf("%s: %s is not a directory; a store is a directory", dir, p)
 		}
 	}
-	return nil
 }
 
 // noStore says what is missing if err is nil or says only that something is.

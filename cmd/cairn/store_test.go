@@ -38,8 +38,12 @@ func TestStoreIsAFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range readers(name) {
-		cli(t, args...).fails(t, exitEnvironment, name)
+	for _, args := range append(readers(name), []string{"delete", name, "a"}, []string{"put", name, "a", "b"}, []string{"put", "--create", name, "a", "b"}) {
+		cli(t, args...).fails(t, exitEnvironment, "cairn "+args[0]+": "+name+": not a directory; a store is a directory\n")
+	}
+	below := filepath.Join(name, "a", "b")
+	for _, args := range append(readers(below), []string{"put", "--create", below, "a", "b"}) {
+		cli(t, args...).fails(t, exitEnvironment, below+": "+name+" is not a directory; a store is a directory\n")
 	}
 }
 
@@ -98,7 +102,7 @@ func TestUncleanStoreIsReadAsItIs(t *testing.T) {
 	if r := cli(t, "verify", dir); r.code != 0 {
 		t.Errorf("verify: %+v", r)
 	}
-	if r := cli(t, "stats", dir); r.code != 0 || !strings.Contains(r.out, "log read in") {
+	if r := cli(t, "stats", dir); r.code != 0 || !strings.Contains(r.out, "of log replayed in") {
 		t.Errorf("stats: %+v", r)
 	}
 	if d := parse[statsDocument](t, cli(t, "stats", "--json", dir).out); !d.Recovery.Needed || d.Seq != 4 {

@@ -203,7 +203,7 @@ func TestTerminal(t *testing.T) {
 		{[]string{"scan", "--json", "--prefix", "k", dir}, `{"key":"k","value_base64":"G10wO3RpdGxlB8KbMzFt/w=="}` + "\n"},
 		{[]string{"get", dir, "a" + evil}, `cairn get: key "a` + safe + `" not found in ` + dir + "\n"},
 		{[]string{"get", "none\x1b[31m\u009b", "k"}, "cairn get: there is no store in none\\x1b[31m\\xc2\\x9b (put --create makes one)\n"},
-		{[]string{"scan", "--hex", "--from", "\x1b", dir}, "cairn scan: --from \"\\x1b\": not hexadecimal: encoding/hex: invalid byte: U+001B\nTry \"cairn scan --help\".\n"},
+		{[]string{"scan", "--hex", "--from", "\x1b", dir}, "cairn scan: --from \"\\x1b\": not hexadecimal: write two digits, 0-9 or a-f, for each byte\nTry \"cairn scan --help\".\n"},
 	} {
 		if got := onTerminal(t, c.args...); got != c.want {
 			t.Errorf("%q\ngot  %q\nwant %q", c.args, got, c.want)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,7 +82,7 @@ func unescapeOne(s string) (c byte, n int, err error) {
 func parseHex(s string) ([]byte, error) {
 	b, err := hex.DecodeString(s)
 	if err != nil {
-		return nil, fmt.Errorf("not hexadecimal: %w", err)
+		return nil, errors.New("not hexadecimal: write two digits, 0-9 or a-f, for each byte")
 	}
 	return b, nil
 }

@@ -15,12 +15,15 @@ import (
 
 // verifyDocument is the JSON of verify.
 type verifyDocument struct {
-	OK       bool      `json:"ok"`
-	Tables   int       `json:"tables"`
-	Bytes    int64     `json:"bytes"`
-	Entries  uint64    `json:"entries"`
-	Seconds  float64   `json:"seconds"`
-	Problems []problem `json:"problems"`
+	OK       bool    `json:"ok"`
+	Tables   int     `json:"tables"`
+	Bytes    int64   `json:"bytes"`
+	Entries  uint64  `json:"entries"`
+	LogBytes int64   `json:"log_bytes"`
+	Seconds  float64 `json:"seconds"`
+
+	Recovery recoveryDocument `json:"recovery"`
+	Problems []problem        `json:"problems"`
 }
 
 // problem is one thing that is wrong; file and offset as far as they are known.
@@ -49,15 +52,21 @@ func newVerify(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify STORE",
 		Short: "Read all of a store and check it",
-		Long: `Read every byte of a store and check every checksum, the order of the keys, and
-that its files agree with each other. Everything found wrong is printed; then the
-exit code is 4. Progress is shown on standard error if that is a terminal.
+		Long: `Read every table of a store in full and check every checksum, the order of the
+keys, and that its files agree. Everything found wrong is printed; then the exit
+code is 4. Progress is shown on standard error if that is a terminal.
 
-JSON: {"ok": true|false, "tables": N, "bytes": N, "entries": N, "seconds": N,
-"problems": [{"file": ..., "offset": N, "message": ...}]}; a store too damaged to
-be opened has one problem.`,
+The log of a store that was not closed is replayed, which checks it up to the last
+whole commit. What stands behind that is left out by every verb, and removed by
+the next one that writes. A crash leaves such a tail, so it is no failure; but
+damage of the very last commits looks the same, so it is printed.
+
+JSON: {"ok": true|false, "tables": N, "bytes": N, "entries": N, "log_bytes": N,
+"seconds": N, "recovery": {as of stats}, "problems": [{"file": ..., "offset": N,
+"message": ...}]}; log_bytes is what was replayed of the log, recovery says what
+was left out; a store too damaged to be opened has one problem.`,
 		Example: "  cairn verify ./store",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: a.verb(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			return a.verify(ctx, args[0])
 		}),
@@ -67,6 +76,7 @@ be opened has one problem.`,
 func (a *app) verify(ctx context.Context, dir string) error {
 	start := time.Now()
 	var report cairn.Report
+	var stats cairn.Stats
 	var total atomic.Int64 // 0 while the store is being opened
 	m := a.meter("verifying")
 	opts := &cairn.Options{FS: &countingFS{FS: vfs.OS(), read: func(n int) {
@@ -75,8 +85,8 @@ func (a *app) verify(ctx context.Context, dir string) error {
 		}
 	}}}
 	err := a.readWith(ctx, dir, opts, func(db *cairn.DB) (err error) {
-		s := db.Stats()
-		total.Store(s.DiskBytes - s.LogBytes)
+		stats = db.Stats()
+		total.Store(stats.DiskBytes - stats.LogBytes)
 		report, err = db.Verify(ctx)
 		m.clear()
 		return err
@@ -84,11 +94,11 @@ func (a *app) verify(ctx context.Context, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return err
 	}
-	return a.conclude(report, err, time.Since(start))
+	return a.conclude(stats, report, err, time.Since(start))
 }
 
 // conclude prints the report. What err says beyond it is an error of its own.
-func (a *app) conclude(r cairn.Report, err error, took time.Duration) error {
+func (a *app) conclude(s cairn.Stats, r cairn.Report, err error, took time.Duration) error {
 	if err != nil && len(r.Problems) == 0 {
 		if !errors.Is(err, cairn.ErrCorrupt) {
 			return err
@@ -96,7 +106,7 @@ func (a *app) conclude(r cairn.Report, err error, took time.Duration) error {
 		r.Problems = []error{err} // it could not be opened
 	}
 	doc := &verifyDocument{OK: err == nil, Tables: r.Tables, Bytes: r.Bytes, Entries: r.Entries,
-		Seconds: took.Seconds(), Problems: []problem{}}
+		LogBytes: s.LogBytes, Recovery: newRecoveryDocument(s.Recovery), Seconds: took.Seconds(), Problems: []problem{}}
 	for _, p := range r.Problems {
 		doc.Problems = append(doc.Problems, newProblem(p))
 	}
@@ -120,13 +130,31 @@ func (a *app) printVerify(d *verifyDocument) error {
 	if a.json {
 		return a.out.document(d)
 	}
+	return a.out.write([]byte(printable(d.text())))
+}
+
+func (d *verifyDocument) text() string {
 	text := ""
 	for _, p := range d.Problems {
 		text += p.Message + "\n"
 	}
 	if d.OK {
-		text += fmt.Sprintf("ok: %d tables, %s, %s rows, every checksum and order checked in %s\n", d.Tables,
-			size(d.Bytes), humanize.Comma(int64(d.Entries)), time.Duration(d.Seconds*float64(time.Second)).Round(time.Millisecond))
+		text += fmt.Sprintf("ok: %d tables, %s, %s rows, %s in %s\n", d.Tables, size(d.Bytes),
+			humanize.Comma(int64(d.Entries)), d.checked(), seconds(d.Seconds).Round(time.Millisecond))
 	}
-	return a.out.write([]byte(printable(text)))
+	if d.Recovery.DroppedBytes > 0 {
+		text += "not checked, " + d.Recovery.dropped() + "; a crash leaves that, and it is not counted as damage\n"
+	}
+	return text
+}
+
+// checked says what was checked, and promises no more.
+func (d *verifyDocument) checked() string {
+	switch {
+	case !d.Recovery.Needed:
+		return "every checksum and order checked"
+	case d.Recovery.DroppedBytes > 0:
+		return fmt.Sprintf("and %s of log replayed, checksums and order of these checked", size(d.LogBytes))
+	}
+	return fmt.Sprintf("and %s of log replayed, every checksum and order checked", size(d.LogBytes))
 }

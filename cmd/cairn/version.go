@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/spf13/cobra"
@@ -31,16 +32,33 @@ func newVersion(a *app) *cobra.Command {
 		Long: `Print the version of this command and of the format it writes.
 
 JSON: {"version", "revision", "modified", "format", "go", "os", "arch"}`,
-		Args: cobra.NoArgs,
-		RunE: a.verb(func(context.Context, *cobra.Command, []string) error {
-			d := newVersionDocument()
-			if a.json {
-				return a.out.document(d)
-			}
-			line := fmt.Sprintf("cairn %s, format %d, %s %s/%s\n", d.Version, d.Format, d.Go, d.OS, d.Arch)
-			return a.out.write([]byte(line))
-		}),
+		Args: arguments(0, 0),
+		RunE: a.verb(a.version),
 	}
+}
+
+// version is the verb version, and the flag --version.
+func (a *app) version(context.Context, *cobra.Command, []string) error {
+	d := newVersionDocument()
+	if a.json {
+		return a.out.document(d)
+	}
+	return a.out.write([]byte(d.text() + "\n"))
+}
+
+// shownRevision is how much of a revision is shown; versions that Go makes of
+// revisions have as much.
+const shownRevision = 12
+
+func (d *versionDocument) text() string {
+	text := "cairn " + d.Version
+	if r := d.Revision[:min(len(d.Revision), shownRevision)]; !strings.Contains(d.Version, r) {
+		text += ", revision " + r
+		if d.Modified {
+			text += " (modified)"
+		}
+	}
+	return fmt.Sprintf("%s, format %d, %s %s/%s", text, d.Format, d.Go, d.OS, d.Arch)
 }
 
 func newVersionDocument() *versionDocument {

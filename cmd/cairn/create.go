@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// mayCreate refuses to make a store in a directory that holds anything: opening a
+// store removes what by its name could be left over from one. Let through are only
+// the files an interrupted creation leaves, known by name and by content.
+func (a *app) mayCreate(ctx context.Context, dir string) error {
+	names, err := list(dir)
+	if err != nil {
+		return err
+	}
+	name, err := foreign(dir, names)
+	if err != nil || name == "" {
+		return err
+	}
+	if t, _ := base.ParseFileName(name); t != base.FileUnknown {
+		// Another process may have made the store meanwhile, or this is a store
+		// that has lost the file CURRENT: the engine can tell.
+		if what, err := look(dir); err != nil || what == store {
+			return err
+		}
+		err := a.readWith(ctx, dir, &cairn.Options{}, func(*cairn.DB) error { return nil })
+		if err == nil || errors.Is(err, cairn.ErrCorrupt) || errors.Is(err, cairn.ErrLocked) || errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return fmt.Errorf("no store made in %s: it holds %s; choose a directory that is empty or not there yet",
+		dir, filepath.Join(dir, name))
+}
+
+// foreign returns the first of the names that no interrupted creation of a store
+// leaves, "" if there is none. Creations number their manifests from 1 on, each
+// beginning behind what it finds, and a temporary file like its manifest.
+func foreign(dir string, names []string) (string, error) {
+	manifests := map[uint64]bool{}
+	for _, name := range names {
+		switch t, num := base.ParseFileName(name); t {
+		case base.FileUnknown:
+			return name, nil
+		case base.FileManifest:
+			manifests[num] = true
+		}
+	}
+	for _, name := range names {
+		t, num := base.ParseFileName(name)
+		switch t {
+		case base.FileLock:
+		case base.FileManifest:
+			if num == 0 || num > uint64(len(manifests)) {
+				return name, nil
+			}
+		case base.FileTemp:
+			if !manifests[num] {
+				return name, nil
+			}
+		default:
+			return name, nil
+		}
+		ok, err := unfinished(filepath.Join(dir, name), t, num)
+		if err != nil || !ok {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// maxUnfinished is more than the first manifest of a store has, or its lock file.
+const maxUnfinished = 4096
+
+// holder is what a lock file says of the process that holds it, or was killed.
+var holder = regexp.MustCompile(`^[0-9]+ [!-~]+ [!-~]+\n$`)
+
+// unfinished reports whether a file holds what an interrupted creation leaves:
+// nothing, because its bytes had not reached the disk, or what was to be there. A
+// file that has gone meanwhile is none to worry about.
+func unfinished(path string, t base.FileType, num uint64) (bool, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxUnfinished {
+		return false, err
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
+		return err == nil, err
+	}
+	switch t {
+	case base.FileLock:
+		return holder.Match(b), nil
+	case base.FileTemp: // it was to become CURRENT
+		return bytes.HasPrefix(b, []byte("cairn ")), nil
+	case base.FileManifest:
+		h, err := base.DecodeFileHeader(b, t, path)
+		return err == nil && h.Num == num, nil
+	}
+	return false, nil
+}
