@@ -43,7 +43,8 @@ var (
 	// closing and opening the store it is either there as a whole or not at all.
 	ErrCommitUnknown = base.ErrCommitUnknown
 	// ErrNoSpace: the disk is full. Nothing happened; once there is space, the
-	// same call works. Reading goes on meanwhile.
+	// same call works. Reading goes on meanwhile. A transaction one of whose writes
+	// met it does not commit any more: begin it again.
 	ErrNoSpace = base.ErrNoSpace
 	// ErrUnsupported: the platform or file system lacks something that is needed.
 	ErrUnsupported = base.ErrUnsupported

@@ -77,10 +77,13 @@ func (it *Iterator) Key() []byte {
 // Value reads the value, valid until the next move. Values that are not asked for
 // are not read. ErrTxClosed if the iterator stands nowhere.
 func (it *Iterator) Value() ([]byte, error) {
-	if it.it == nil {
-		return nil, it.err
+	switch {
+	case it.it != nil:
+		return it.it.Value()
+	case it.err == nil:
+		return nil, ErrTxClosed
 	}
-	return it.it.Value()
+	return nil, it.err
 }
 
 // Err returns the error that ended the iteration, nil at a regular end.

@@ -31,7 +31,9 @@ func TestMemoryIsABound(t *testing.T) {
 			s := db.Stats()
 			if s.MemoryUsed > most {
 				most = s.MemoryUsed
-				if most > c.memory { t.Logf("mem %d pages %d index %d", s.Memtables, s.Pages, s.PointIndexes) }
+				if most > c.memory {
+					t.Logf("mem %d pages %d index %d", s.Memtables, s.Pages, s.PointIndexes)
+				}
 			}
 		}
 		check(t, db.Close())

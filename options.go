@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -113,7 +114,7 @@ func (o *Options) config(dir string) engine.Config {
 	}
 	c := engine.Config{
 		Dir: dir, FS: o.FS, ReadOnly: o.ReadOnly, Relaxed: o.Durability == Relaxed,
-		SyncInterval: o.SyncInterval, Memory: o.Memory, Profile: engine.Profile(o.Compression),
+		SyncInterval: o.SyncInterval, Memory: o.Memory, Profile: tablefiles.Profile(o.Compression),
 		LockTimeout: o.LockTimeout, Logger: o.Logger,
 	}
 	if c.FS == nil {

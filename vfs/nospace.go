@@ -6,6 +6,10 @@ import "errors"
 // (memfs with a capacity, faultfs). It matches IsNoSpace.
 var ErrNoSpace = errors.New("no space left on device")
 
+// ErrNotAttempted is matched by the error of a sync that was not attempted, for want
+// of a file descriptor for instance.
+var ErrNotAttempted = errors.New("sync not attempted")
+
 // IsNoSpace reports whether err says that a device or a quota is full.
 func IsNoSpace(err error) bool {
 	return errors.Is(err, ErrNoSpace) || systemNoSpace(err)

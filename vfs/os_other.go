@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 )
@@ -21,7 +22,7 @@ func openNoFollow(name string, flag int) (*os.File, error) {
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotAttempted, err)
 	}
 	err = d.Sync()
 	return errors.Join(err, d.Close())

@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -20,7 +21,7 @@ func openNoFollow(name string, flag int) (*os.File, error) {
 func syncDir(dir string) error {
 	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotAttempted, err)
 	}
 	err = d.Sync()
 	return errors.Join(err, d.Close())

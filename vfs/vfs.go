@@ -32,7 +32,9 @@ type FS interface {
 	List(dir string) ([]string, error)
 	// Stat describes a file or directory.
 	Stat(name string) (FileInfo, error)
-	// SyncDir makes the entries of dir (creations, renames, removals) durable.
+	// SyncDir makes the entries of dir (creations, renames, removals) durable. An
+	// error that matches ErrNotAttempted came before the sync, so that nothing is lost
+	// by it; after any other nobody knows what is durable.
 	SyncDir(dir string) error
 	// Lock takes the lock file name, creating it if needed, and holds it until the
 	// closer is closed or the process ends. Exclusive locks exclude every other

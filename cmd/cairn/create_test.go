@@ -36,8 +36,8 @@ func TestPutCreatesNothingAmongForeignFiles(t *testing.T) {
 	}{
 		{map[string]string{"letter.txt": ""}, "letter.txt", exitEnvironment},
 		{map[string]string{".hidden": ""}, ".hidden", exitEnvironment},
-		{map[string]string{"000001.log": "10:02 started\n"}, "000001.log", exitEnvironment},
-		{map[string]string{"000001.log": ""}, "000001.log", exitEnvironment},
+		{map[string]string{"000001.log": "10:02 started\n"}, "000001.log", exitCorrupt},
+		{map[string]string{"000001.log": ""}, "000001.log", exitCorrupt},
 		{map[string]string{"MANIFEST-000007": "all of it\n"}, "MANIFEST-000007", exitEnvironment},
 		{map[string]string{"MANIFEST-000007": ""}, "MANIFEST-000007", exitEnvironment},
 		{map[string]string{"MANIFEST-000001": "all of it\n"}, "MANIFEST-000001", exitEnvironment},

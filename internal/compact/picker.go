@@ -111,6 +111,21 @@ func (j *Job) Bytes() (n int64) {
 	return n
 }
 
+// MaxRows estimates from above how many rows one table that the job writes will
+// have. Tables may hold more than their share where the codec changes.
+func (j *Job) MaxRows() uint64 {
+	rows := uint64(0)
+	for _, in := range j.Inputs {
+		for _, t := range in.Tables {
+			rows += t.Entries
+		}
+	}
+	if share := 2 * float64(j.TargetFileBytes) / float64(max(j.Bytes(), 1)); share < 1 {
+		return uint64(float64(rows) * share)
+	}
+	return rows
+}
+
 // grandparentFiles bounds, in tables, what one output should overlap below it,
 // and joinFiles what a job may take in because it costs little.
 const (

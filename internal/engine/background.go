@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
@@ -54,6 +55,9 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
+		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.releaseReserve() {
+			continue
+		}
 		e.sleep(retryDelay)
 		e.sleepUntil(delay-retryDelay, e.wakeFlush)
 		delay = min(2*delay, maxRetry)
@@ -86,7 +90,7 @@ func (e *Engine) backgroundError(err error) {
 	kind := EventBackgroundError
 	if errors.Is(SpaceError(err), base.ErrNoSpace) {
 		kind = EventNoSpace
-		e.releaseReserve()
+		e.freeSpace()
 	}
 	e.emit(Event{Kind: kind, Err: err})
 }
@@ -105,9 +109,9 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) {
 // compactor merges tables while there is debt.
 func (e *Engine) compactor() {
 	delay := retryDelay
-	var q quiet
+	var q compact.Quiet
 	for {
-		did, err := e.compactOnce(q.idle(e.visible.Load()))
+		did, err := e.compactOnce(q.Idle(e.visible.Load(), idleMark))
 		switch {
 		case e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -129,20 +133,6 @@ func (e *Engine) compactor() {
 	}
 }
 
-// quiet watches whether commits arrive.
-type quiet struct {
-	seq   uint64
-	since time.Time
-}
-
-// idle reports whether the store has had no commit for a moment.
-func (q *quiet) idle(seq uint64) bool {
-	if now := time.Now(); seq != q.seq || q.since.IsZero() {
-		q.seq, q.since = seq, now
-	}
-	return time.Since(q.since) >= idleMark
-}
-
 func (e *Engine) currentDebt() int64 {
 	return compact.Debt(e.state.Load().Version, e.pickInputs(true))
 }
@@ -150,7 +140,7 @@ func (e *Engine) currentDebt() int64 {
 func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
 		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftoverTables(),
-		TargetFileBytes: TargetTable, Codecs: e.cfg.Profile == ProfileBalanced,
+		TargetFileBytes: TargetTable, Codecs: e.cfg.Profile == tablefiles.ProfileBalanced,
 	}
 	if s := e.snapshots(); len(s) > 0 {
 		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
@@ -162,6 +152,9 @@ func (e *Engine) pickInputs(idle bool) compact.Inputs {
 func (e *Engine) compactOnce(idle bool) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
+	if e.waitsForSpace() {
+		return false, nil // a flush comes first
+	}
 	job, ok := compact.Pick(e.state.Load().Version, e.pickInputs(idle))
 	if !ok {
 		return false, nil
@@ -244,7 +237,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.stopped.Err,
 	}
-	tables, err := e.tables.Write(merge, job.OutLevel, mergedRows(job), 0)
+	tables, err := e.tables.Write(merge, job.OutLevel, job.MaxRows(), 0)
 	if err == nil {
 		e.noteLeftovers(tables, merge.Leftovers(), oldest, job.Bottommost)
 	}
@@ -281,7 +274,6 @@ func (e *Engine) keeper() {
 		}
 		e.epochs.Collect()
 		e.keepSpare()
-		e.keepReserve()
 		e.removeObsolete()
 	}
 }
@@ -292,7 +284,7 @@ func (e *Engine) keepSpare() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil && !e.memtablesFull(0, 0) {
+	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
 		e.prepareSpare(0, 0)
 	}
 }

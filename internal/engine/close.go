@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
@@ -62,25 +63,42 @@ func (e *Engine) settle() error {
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	for {
-		did, err := e.flushOldest()
-		if err != nil {
-			return err
-		}
-		if !did {
-			break
-		}
+	if err := e.flushRest(); err != nil {
+		return err
 	}
 	if e.manifest == nil {
 		return nil // nothing was written since Open
 	}
 	for debt := e.currentDebt(); debt > 0 && debt <= closeCompact; debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
+		if errors.Is(SpaceError(err), base.ErrNoSpace) {
+			return nil // it can wait
+		}
 		if err != nil || !did {
 			return err
 		}
 	}
 	return nil
+}
+
+// flushRest flushes everything. On a full disk the space that was put aside, and
+// what a compaction has taken, are for this.
+func (e *Engine) flushRest() error {
+	for given := false; ; {
+		did, err := e.flushOldest()
+		switch {
+		case errors.Is(SpaceError(err), base.ErrNoSpace) && !given:
+			given = true
+			e.merging.Lock()
+			defer e.merging.Unlock()
+			e.freeSpace()
+			e.releaseReserve()
+		case err != nil || !did:
+			return err
+		default:
+			e.freeSpace() // for the next one
+		}
+	}
 }
 
 // seal ends the manifest, and removes what only an unclean end would have needed.

@@ -7,17 +7,8 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
-)
-
-// Profile selects the codecs of a store's tables.
-type Profile uint8
-
-const (
-	ProfileBalanced Profile = iota // LZ4 on upper levels, zstd on the last
-	ProfileFast                    // LZ4 everywhere
-	ProfileSmall                   // zstd everywhere
-	ProfileNone                    // no compression
 )
 
 // Config is what Open needs. The root package fills it from its Options.
@@ -28,7 +19,7 @@ type Config struct {
 	Relaxed      bool          // default durability of commits
 	SyncInterval time.Duration // background sync of relaxed commits
 	Memory       int64         // bytes; the bound of everything
-	Profile      Profile
+	Profile      tablefiles.Profile
 	LockTimeout  time.Duration
 	Logger       *slog.Logger
 	OnEvent      func(Event)
@@ -52,7 +43,7 @@ func (c *Config) check() error {
 	if c.LockTimeout < 0 {
 		return fmt.Errorf("%w: LockTimeout is %v", base.ErrInvalidOption, c.LockTimeout)
 	}
-	if c.Profile > ProfileNone {
+	if c.Profile > tablefiles.ProfileNone {
 		return fmt.Errorf("%w: unknown Compression %d", base.ErrInvalidOption, c.Profile)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -85,7 +84,7 @@ func (e *Engine) flushLayer(l *tree.Layer) error {
 		}
 		bottom := e.state.Load().Version.NumTables() == 0 && e.oldest(l)
 		if bottom && e.isClosing() {
-			level = lastLevel // all there is: what Close would merge it to anyway
+			level = manifest.Bottom // all there is: what Close would merge it to anyway
 		}
 		if tables, err = e.writeMemory(l.Mem, bottom, level); err != nil {
 			return fmt.Errorf("flush: %w", err)
@@ -162,24 +161,6 @@ func (e *Engine) snapshots() tombstone.Stripes {
 	slices.Sort(s)
 	return tombstone.Stripes(slices.Compact(s))
 }
-
-// codec returns the codec for tables of a level.
-func (e *Engine) codec(level int) block.Codec {
-	switch e.cfg.Profile {
-	case ProfileNone:
-		return block.None
-	case ProfileFast:
-		return block.LZ4
-	case ProfileSmall:
-		return block.Zstd
-	}
-	if level == lastLevel {
-		return block.Zstd
-	}
-	return block.LZ4
-}
-
-const lastLevel = 6
 
 // withdraw gives up tables whose edit failed with err. If the store is poisoned
 // nobody knows whether the manifest names them, so the files have to stay.

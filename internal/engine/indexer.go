@@ -1,28 +1,8 @@
 package engine
 
 import (
-	"context"
-	"errors"
-
-	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/tree"
 )
-
-// mergedRows estimates from above how many rows one table that job writes will
-// have. Tables may hold more than their share where the codec changes.
-func mergedRows(job *compact.Job) uint64 {
-	rows := uint64(0)
-	for _, in := range job.Inputs {
-		for _, t := range in.Tables {
-			rows += t.Entries
-		}
-	}
-	if share := 2 * float64(job.TargetFileBytes) / float64(max(job.Bytes(), 1)); share < 1 {
-		return uint64(float64(rows) * share)
-	}
-	return rows
-}
 
 // indexShare: point indexes may take one part in this many of Memory.
 const indexShare = 4
@@ -68,16 +48,11 @@ func (e *Engine) nextUnindexed() *tree.Handle {
 }
 
 func (e *Engine) index(h *tree.Handle) {
-	x, err := h.BuildIndex(e.stopped)
-	e.tables.ReleaseIndex(h.Meta.Entries)
-	if err == nil {
-		if old := h.AttachIndex(x); old != nil {
-			e.epochs.Retire(func() { old.Free() })
-		}
-		return
+	old, err := e.tables.Index(e.stopped, h)
+	if old != nil {
+		e.epochs.Retire(func() { old.Free() })
 	}
-	h.SearchOnly.Store(true)
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, pointindex.ErrCrowded) {
-		e.emit(Event{Kind: EventBackgroundError, Err: wrap(err, "point index of "+e.tables.Path(h.Meta.Num))})
+	if err != nil {
+		e.emit(Event{Kind: EventBackgroundError, Err: err})
 	}
 }

@@ -76,11 +76,14 @@ func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed *tr
 }
 
 // syncDir makes the entries of the store's directory durable. A failure is final,
-// like that of a file's sync.
+// like that of a file's sync, unless the sync was not even attempted.
 func (e *Engine) syncDir() error {
 	err := e.cfg.FS.SyncDir(e.cfg.Dir)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, vfs.ErrNotAttempted):
+		return fmt.Errorf("sync of directory %s: %w", e.cfg.Dir, err)
 	}
 	return e.noteManifestError(fmt.Errorf("%w: sync of directory %s: %w", base.ErrPoisoned, e.cfg.Dir, err))
 }

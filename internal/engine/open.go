@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func newEngine(cfg Config) *Engine {
 	e.pages = cache.New(e.budget, e.epochs)
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
-		Codec: e.codec, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
+		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
 	}
 	e.commit.cond = sync.NewCond(&e.commit.mu)
 	e.stopped, e.stop = context.WithCancel(context.Background())
@@ -167,6 +168,7 @@ func (e *Engine) load(state *manifest.State) error {
 	e.publish(e.newState(nil, state.Version))
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	if len(state.Segments) > 0 || !state.Clean {
+		e.dropReserve(names)
 		if err := e.recover(names); err != nil {
 			return err
 		}
@@ -187,6 +189,14 @@ func (e *Engine) openTables(state *manifest.State) error {
 		e.handles[meta.Num] = h
 	}
 	return nil
+}
+
+// dropReserve gives back the space that an earlier run had put aside: recovery may
+// need it.
+func (e *Engine) dropReserve(names []string) {
+	if name := base.FileName(base.FileReserve, 0); !e.cfg.ReadOnly && slices.Contains(names, name) {
+		e.cfg.FS.Remove(filepath.Join(e.cfg.Dir, name))
+	}
 }
 
 // removeGarbage removes what earlier runs left behind: files of interrupted

@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // maxSealed is how many sealed layers may wait for their flush before commits
@@ -53,7 +54,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if layers := len(e.state.Load().Layers); layers > maxSealed || layers > 1 && e.memtablesFull(need, count) {
+	if layers := len(e.state.Load().Layers); layers > maxSealed || layers > 1 && (e.memtablesFull(need, count) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
@@ -162,11 +163,16 @@ func (e *Engine) prepareSpare(need, count int) error {
 	old := c.spare
 	c.spare = nil
 	size, records := e.spareShape(need, count)
+	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	c.mu.Unlock()
 	if old != nil {
 		e.dropSpare(old)
 	}
 	m, err := e.newMemory(size, records)
+	if err != nil && vfs.IsNoSpace(err) && mayBeSmall {
+		size = max(smallSegmentBytes, (need+4095)&^4095)
+		m, err = e.newSmallMemory(size, max(size/16, count)+64)
+	}
 	c.mu.Lock()
 	c.preparing, c.spare = false, m
 	c.cond.Broadcast()
@@ -176,6 +182,14 @@ func (e *Engine) prepareSpare(need, count int) error {
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is durable before it is used (E4).
 func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
+	if err := e.holdReserve(size); err != nil {
+		return nil, err
+	}
+	return e.newSmallMemory(size, records)
+}
+
+// newSmallMemory is newMemory without space put aside for the flush.
+func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 	e.epochs.Collect() // a flushed memtable's buffers may serve again
 	buf, err := e.arenas.Get(size)
 	if err != nil {

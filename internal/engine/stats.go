@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -118,7 +119,7 @@ func (e *Engine) owed(rs *tree.State) int64 {
 
 func (s *Stats) addState(rs *tree.State) {
 	s.Runs = len(rs.Layers) + len(rs.Runs)
-	s.Levels = make([]LevelStats, lastLevel+1)
+	s.Levels = make([]LevelStats, manifest.NumLevels)
 	for level, t := range rs.Version.Tables() {
 		s.Tables++
 		s.Levels[level].Tables++

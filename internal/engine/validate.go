@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -15,6 +13,9 @@ const lockedRecords = 1024
 // result is false: look again at everything.
 func (e *Engine) validate(w *Write) (bool, error) {
 	c := &e.commit
+	if w.failures != c.failures { // checked may count commits that are gone
+		w.checked, w.failures = w.Snapshot, c.failures
+	}
 	last := c.nextSeq - 1
 	if w.Reads == nil || w.Reads.Empty() || w.checked >= last || skipValidation {
 		return true, nil
@@ -25,14 +26,16 @@ func (e *Engine) validate(w *Write) (bool, error) {
 	}
 	rs := e.state.Load()
 	if last-w.checked <= lockedRecords && rs.MemoryHolds(w.checked+1) {
-		return true, conflictError(rs.CheckMemory(w.Reads, w.checked))
+		return true, rs.CheckMemory(w.Reads, w.checked).Err()
 	}
 	rs.Ref()
 	c.mu.Unlock()
 	err := e.validateAll(rs, w)
 	rs.Unref()
 	c.mu.Lock()
-	w.checked = last
+	if w.failures == c.failures {
+		w.checked = last
+	}
 	return false, err
 }
 
@@ -43,7 +46,7 @@ var skipValidation bool
 // validateAll checks w's reads against everything in rs above w.checked.
 func (e *Engine) validateAll(rs *tree.State, w *Write) error {
 	if c := rs.CheckMemory(w.Reads, w.checked); c != nil {
-		return conflictError(c)
+		return c.Err()
 	}
 	if rs.MemoryHolds(w.checked + 1) {
 		return nil
@@ -54,18 +57,5 @@ func (e *Engine) validateAll(rs *tree.State, w *Write) error {
 	if err != nil {
 		return err
 	}
-	return conflictError(conflict)
-}
-
-// conflictError turns a conflict into an error; nil stays nil.
-func conflictError(c *mvcc.Conflict) error {
-	if c == nil {
-		return nil
-	}
-	_, low, _ := base.CutBucketPrefix(c.Low)
-	_, high, _ := base.CutBucketPrefix(c.High)
-	if high == nil && c.High != nil {
-		high = []byte{} // the end of the bucket: no upper bound
-	}
-	return &base.ConflictError{Low: low, High: high, Seq: c.Seq}
+	return conflict.Err()
 }

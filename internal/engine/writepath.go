@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,8 +21,9 @@ type Write struct {
 	Reads    *mvcc.ReadSet // nil or empty: nothing to validate
 	Snapshot uint64        // what Reads were read at
 
-	checked uint64 // reads are known valid against commits up to this sequence
-	outcome pending
+	checked  uint64 // reads are known valid against commits up to this sequence
+	failures uint64 // as many writes of the log had failed then
+	outcome  pending
 }
 
 // pending is a commit that has its sequence and waits for its outcome.
@@ -66,9 +68,10 @@ type committer struct {
 	nextBytes   int          // size of the segment to make
 	recordBytes int          // bytes of segment per record, as the last one had
 
-	broken  bool  // a write failed; the leader is moving to another segment
-	failed  error // poisoned: why
-	closing bool
+	broken   bool   // a write failed; the leader is moving to another segment
+	failures uint64 // how often sequences were taken back, to be given out again
+	failed   error  // poisoned: why
+	closing  bool
 
 	ingesting int // ingest frames whose tables are not in the state yet
 }
@@ -96,6 +99,9 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 	defer c.mu.Unlock()
 	for ready := false; !ready; {
 		if err := e.refuse(); err != nil {
+			return 0, err
+		}
+		if err := e.admit(w); err != nil {
 			return 0, err
 		}
 		var err error
@@ -265,7 +271,9 @@ func (e *Engine) noteSynced() {
 func (e *Engine) poison(why error) {
 	c := &e.commit
 	if c.failed == nil {
-		c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
+		if c.failed = why; !errors.Is(why, base.ErrPoisoned) {
+			c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
+		}
 		go e.emit(Event{Kind: EventBackgroundError, Err: c.failed})
 	}
 	queue := c.queue
@@ -307,6 +315,7 @@ func (e *Engine) forget(good uint64) {
 		s.Abandon()
 	}
 	c.nextSeq = good + 1
+	c.failures++
 }
 
 // resume moves writing to a new segment, linked to the end of the last good

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/table"
@@ -28,7 +27,7 @@ type Files struct {
 	Budget *arena.Budget // what point indexes are counted to
 	Share  int64         // bytes point indexes may take
 
-	Codec   func(level int) block.Codec
+	Profile Profile
 	NewNum  func() uint64      // an unused file number
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
@@ -112,7 +111,7 @@ func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint
 	if err != nil {
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
-	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Codec(level)
+	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
 	return table.NewWriter(file, opts), num, nil
 }
 

@@ -1,6 +1,10 @@
 package tablefiles
 
 import (
+	"context"
+	"errors"
+	"fmt"
+
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
@@ -125,4 +129,20 @@ func (o *indexed) Abandon() error {
 	o.points.Discard()
 	o.release()
 	return o.Output.Abandon()
+}
+
+// Index builds the point index of an open table and returns the one it replaces, to
+// be freed when nobody reads it any more. ReserveIndex has made room. A table of which
+// none can be made is marked; damage is an error.
+func (f *Files) Index(ctx context.Context, h *tree.Handle) (old *pointindex.Index, err error) {
+	x, err := h.BuildIndex(ctx)
+	f.ReleaseIndex(h.Meta.Entries)
+	if err == nil {
+		return h.AttachIndex(x), nil
+	}
+	h.SearchOnly.Store(true)
+	if errors.Is(err, context.Canceled) || errors.Is(err, pointindex.ErrCrowded) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("point index of %s: %w", f.Path(h.Meta.Num), err)
 }

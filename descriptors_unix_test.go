@@ -1,0 +1,51 @@
+//go:build unix
+
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// crampedFS has no descriptor left for directories for a while.
+type crampedFS struct {
+	vfs.FS
+	cramped atomic.Bool
+}
+
+func (f *crampedFS) SyncDir(dir string) error {
+	if f.cramped.Load() {
+		return fmt.Errorf("%w: %w", vfs.ErrNotAttempted, &os.PathError{Op: "open", Path: dir, Err: syscall.EMFILE})
+	}
+	return f.FS.SyncDir(dir)
+}
+
+// TestNoDescriptorForASync: a directory that could not even be opened to be synced
+// poisoned the store for good.
+func TestNoDescriptorForASync(t *testing.T) {
+	dir := t.TempDir()
+	fs := &crampedFS{FS: vfs.OS()}
+	db := openAt(t, dir, &cairn.Options{FS: fs, Memory: 1 << 20})
+	put(t, db, "a", "1")
+	fs.cramped.Store(true)
+	if err := db.Compact(t.Context(), cairn.Range{}); !errors.Is(err, syscall.EMFILE) || errors.Is(err, cairn.ErrPoisoned) {
+		t.Fatal(err)
+	}
+	fs.cramped.Store(false)
+	put(t, db, "b", "2")
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+}
+
+// TestSyncOfWhatCannotBeOpened says that it was not attempted.
+func TestSyncOfWhatCannotBeOpened(t *testing.T) {
+	if err := vfs.OS().SyncDir("/nowhere/at/all"); !errors.Is(err, vfs.ErrNotAttempted) || !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

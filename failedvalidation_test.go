@@ -1,0 +1,121 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// gate stops one call and tells when it has come.
+type gate struct {
+	armed   atomic.Bool
+	hit, on chan struct{}
+}
+
+func newGate() *gate { return &gate{hit: make(chan struct{}), on: make(chan struct{})} }
+
+// pass stops the first call after the gate was armed, and reports whether it did.
+func (g *gate) pass() bool {
+	if !g.armed.CompareAndSwap(true, false) {
+		return false
+	}
+	close(g.hit)
+	<-g.on
+	return true
+}
+
+// gatedFS has a gate for a write to the log, which then fails, and one for a read of
+// a table.
+type gatedFS struct {
+	vfs.FS
+	log, table *gate
+}
+
+type gatedFile struct {
+	vfs.File
+	fs   *gatedFS
+	name string
+}
+
+func (f *gatedFS) Create(name string) (vfs.File, error) {
+	file, err := f.FS.Create(name)
+	return &gatedFile{file, f, name}, err
+}
+
+func (f *gatedFS) Open(name string) (vfs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &gatedFile{file, f, name}, nil
+}
+
+func (f *gatedFile) WriteAt(p []byte, off int64) (int, error) {
+	if strings.HasSuffix(f.name, ".log") && f.fs.log.pass() {
+		return 0, syscall.EIO
+	}
+	return f.File.WriteAt(p, off)
+}
+
+func (f *gatedFile) ReadAt(p []byte, off int64) (int, error) {
+	if strings.HasSuffix(f.name, ".sst") {
+		f.fs.table.pass()
+	}
+	return f.File.ReadAt(p, off)
+}
+
+// TestValidationAcrossAFailedWrite: a transaction T had its reads validated against a
+// commit P that was pending. P's write failed, its sequence went to another commit Q,
+// and T took Q for what it had validated: it committed over a value that Q had changed.
+func TestValidationAcrossAFailedWrite(t *testing.T) {
+	fs := &gatedFS{memfs.New(), newGate(), newGate()}
+	db := openAt(t, "/db", &cairn.Options{FS: fs, Memory: 64 << 20})
+	x := b("m")
+	check(t, db.Put(x, b("0")))
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	tx, err := db.Begin(true)
+	check(t, err)
+	if _, err := tx.Get(x); err != nil {
+		t.Fatal(err)
+	}
+	check(t, tx.Put(x, b("1")))
+	batch := cairn.NewBatch() // around x, and in tables: T is validated without the lock
+	for i := range 2000 {
+		batch.Put(fmt.Appendf(nil, "a%04d", i), b("z"))
+		batch.Put(fmt.Appendf(nil, "z%04d", i), b("z"))
+	}
+	check(t, db.Write(batch))
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	time.Sleep(50 * time.Millisecond)
+
+	result := make(chan error, 2)
+	fs.log.armed.Store(true)
+	go func() { result <- db.Put(b("p"), b("1")) }()
+	<-fs.log.hit // P has its sequence
+	fs.table.armed.Store(true)
+	committed := make(chan error, 1)
+	go func() { committed <- tx.Commit() }()
+	select {
+	case <-fs.table.hit: // T is being validated, against P too
+	case <-time.After(10 * time.Second):
+		t.Fatal("the commit was not validated against tables")
+	}
+	close(fs.log.on)
+	if err := <-result; !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	check(t, db.Put(x, b("100"))) // Q gets P's sequence
+	close(fs.table.on)
+	if err := <-committed; !errors.Is(err, cairn.ErrConflict) {
+		v, _ := db.Get(x)
+		t.Errorf("committed over a change: %v, x is %s", err, v)
+	}
+}

@@ -1,0 +1,70 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// TestFullDiskOfItsOwn: a store alone on a small disk filled it by overwriting a few
+// keys. The space put aside was less than one flush needs: deleting everything freed
+// nothing, and the store could neither go on, nor close, nor be opened again.
+func TestFullDiskOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		memory, disk int64
+		keys         int
+	}{{64 << 20, 24 << 20, 300}, {16 << 20, 12 << 20, 150}, {4 << 20, 6 << 20, 30}} {
+		t.Run(fmt.Sprintf("%d MiB", c.memory>>20), func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			m.SetCapacity(c.disk)
+			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory})
+			last := fillDisk(t, db, c.keys)
+			for k, v := range last {
+				wantValue(t, db, k, v)
+			}
+			check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{}) }))
+			var err error
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+				if err = db.Put(b("after"), b("the flood")); err == nil {
+					break
+				}
+				expect(t, err, cairn.ErrNoSpace)
+			}
+			check(t, err) // everything was deleted: there is space
+			last = fillDisk(t, db, c.keys)
+			check(t, db.Close())
+			db = openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory})
+			for k, v := range last {
+				wantValue(t, db, k, v)
+			}
+			_, err = db.Verify(t.Context())
+			check(t, err)
+		})
+	}
+}
+
+// fillDisk overwrites a few keys with noise until the disk is full, and returns what
+// they are then.
+func fillDisk(t *testing.T, db *cairn.DB, keys int) map[string]string {
+	t.Helper()
+	random := rand.NewChaCha8([32]byte{2})
+	last := map[string]string{}
+	for i := range 20_000 {
+		v := make([]byte, 16_000)
+		random.Read(v)
+		k := fmt.Sprintf("key%03d", i%keys)
+		err := db.Put(b(k), v)
+		if errors.Is(err, cairn.ErrNoSpace) {
+			return last
+		}
+		check(t, err)
+		last[k] = string(v)
+	}
+	return last // compaction keeps up: the disk never fills
+}
