@@ -2,6 +2,7 @@ package cairn_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -316,6 +317,7 @@ func TestKeysTouchNoValues(t *testing.T) {
 // TestScanErrorSticks: a scan that fails says so by Tx.Err, View returns it, and
 // Update does not commit.
 func TestScanErrorSticks(t *testing.T) {
+	errDisk := errors.New("the disk is bad")
 	f := faultfs.New(memfs.New())
 	opts := &cairn.Options{FS: f, Memory: 1 << 20, Durability: cairn.Relaxed}
 	db := openAt(t, "/db", opts)

@@ -51,8 +51,7 @@ func newRunOn(disk *memfs.FS, relaxed bool) *Run {
 	}
 }
 
-// Do executes the workload and closes the store, if the workload left it open,
-// without taking that for a part of it.
+// Do executes the workload. A store that it leaves open stays open.
 func (r *Run) Do(w *Workload) error {
 	w.Do(r)
 	return r.err

@@ -23,30 +23,41 @@ type Workload struct {
 
 // Workloads are all there are.
 var Workloads = []*Workload{
-	{Name: "first-open", Do: firstOpen},
-	{Name: "single-commits", Do: singleCommits},
-	{Name: "group-commit", Concurrent: true, Do: groupCommit},
-	{Name: "relaxed", Relaxed: true, Do: relaxedCommits},
-	{Name: "mixed-durability", Relaxed: true, Concurrent: true, Do: mixedDurability},
-	{Name: "segment-change", Concurrent: true, Do: segmentChange},
-	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: segmentChange},
-	{Name: "flush", Do: flush},
-	{Name: "compaction", Do: compaction},
+	{Name: "first-open", Do: opened(firstOpen)},
+	{Name: "single-commits", Do: opened(singleCommits)},
+	{Name: "group-commit", Concurrent: true, Do: gathering(groupCommit)},
+	{Name: "relaxed", Relaxed: true, Do: opened(relaxedCommits)},
+	{Name: "mixed-durability", Relaxed: true, Concurrent: true, Do: gathering(mixedDurability)},
+	{Name: "segment-change", Concurrent: true, Do: gathering(segmentChange)},
+	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: gathering(segmentChange)},
+	{Name: "flush", Do: opened(flush)},
+	{Name: "compaction", Do: opened(compaction)},
 	{Name: "reopen", Do: reopen},
-	{Name: "manifest-rotation", Do: manifestRotation},
+	{Name: "manifest-rotation", Do: opened(manifestRotation)},
 	{Name: "close", Do: closing},
-	{Name: "large-transaction", Do: largeTransaction},
-	{Name: "large-relaxed", Relaxed: true, Do: largeTransaction},
-	{Name: "range-deletes", Do: rangeDeletes},
-	{Name: "failed-write", Failing: true, Do: failedWrite},
-	{Name: "failed-write-group", Failing: true, Relaxed: true, Concurrent: true, Do: failedWriteGroup},
-	{Name: "no-space", Failing: true, Do: noSpace},
+	{Name: "large-transaction", Do: opened(largeTransaction)},
+	{Name: "large-relaxed", Relaxed: true, Do: opened(largeTransaction)},
+	{Name: "range-deletes", Do: opened(rangeDeletes)},
+	{Name: "failed-write", Failing: true, Do: opened(failedWrite)},
+	{Name: "failed-write-group", Failing: true, Relaxed: true, Concurrent: true, Do: gathering(failedWriteGroup)},
+	{Name: "no-space", Failing: true, Do: opened(noSpace)},
 }
 
-func firstOpen(r *Run) {
-	r.Open()
-	r.Commit(r.Put("a", 10))
-	r.Close()
+// opened puts a script between the opening and the closing of the store.
+func opened(script func(r *Run)) func(r *Run) {
+	return func(r *Run) {
+		r.Open()
+		script(r)
+		r.Close()
+	}
+}
+
+// gathering is opened for a script whose commits are to gather behind syncs.
+func gathering(script func(r *Run)) func(r *Run) {
+	return func(r *Run) {
+		r.SlowSync()
+		opened(script)(r)
+	}
 }
 
 // step makes the i-th commit of a simple workload: puts, an overwrite, now and
@@ -59,100 +70,76 @@ func step(r *Run, i, size int) []Op {
 	return ops
 }
 
-func singleCommits(r *Run) {
-	r.Open()
-	for i := range 30 {
-		r.Commit(step(r, i, 100)...)
+// steps commits n steps, one by one.
+func steps(r *Run, first, n, size int) {
+	for i := range n {
+		r.Commit(step(r, first+i, size)...)
 	}
-	r.Close()
 }
 
-// together runs f on n goroutines.
-func together(n int, f func(g int)) {
+// together commits n steps on each of several goroutines, each with keys of its
+// own; durable decides about the i-th of goroutine g.
+func together(r *Run, goroutines, n, size int, durable func(g, i int) bool) {
 	var wg sync.WaitGroup
-	for g := range n {
-		wg.Go(func() { f(g) })
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range n {
+				r.CommitAs(durable(g, i), step(r, g*100+i, size)...)
+			}
+		})
 	}
 	wg.Wait()
 }
 
-func groupCommit(r *Run) {
-	r.SlowSync()
-	r.Open()
-	together(5, func(g int) {
-		for i := range 8 {
-			r.Commit(step(r, g*100+i, 200)...)
-		}
-	})
-	r.Close()
-}
+// asUsual is together's durable for commits as durable as those of steps.
+func (r *Run) asUsual(g, i int) bool { return !r.relaxed }
+
+// flush only flushes: no workload has keys in the range that it has merged.
+func (r *Run) flush() { r.Compact("zz", "zzz") }
+
+func firstOpen(r *Run) { r.Commit(r.Put("a", 10)) }
+
+func singleCommits(r *Run) { steps(r, 0, 30, 100) }
+
+func groupCommit(r *Run) { together(r, 5, 8, 200, r.asUsual) }
 
 func relaxedCommits(r *Run) {
-	r.Open()
-	for i := range 40 {
-		r.Commit(step(r, i, 150)...)
-		if i%13 == 12 {
-			r.Sync()
-		}
+	for round := range 3 {
+		steps(r, round*13, 13, 150)
+		r.Sync()
 	}
-	r.Close()
+	steps(r, 39, 1, 150)
 }
 
 func mixedDurability(r *Run) {
-	r.SlowSync()
-	r.Open()
-	together(4, func(g int) {
-		for i := range 10 {
-			r.CommitAs((i+g)%4 == 0, step(r, g*100+i, 200)...)
-		}
-	})
-	r.Close()
+	together(r, 4, 10, 200, func(g, i int) bool { return (i+g)%4 == 0 })
 }
 
-func segmentChange(r *Run) {
-	r.SlowSync()
-	r.Open()
-	together(2, func(g int) {
-		for i := range 20 {
-			r.Commit(step(r, g*100+i, 9000)...)
-		}
-	})
-	r.Close()
-}
+func segmentChange(r *Run) { together(r, 2, 20, 9000, r.asUsual) }
 
 func flush(r *Run) {
-	r.Open()
 	for round := range 3 {
-		for i := range 5 {
-			r.Commit(step(r, round*100+i, 400)...)
-		}
-		r.Compact("zz", "zzz")
+		steps(r, round*100, 5, 400)
+		r.flush()
 	}
-	r.Commit(step(r, 999, 50)...)
-	r.Close()
+	steps(r, 999, 1, 50)
 }
 
 func compaction(r *Run) {
-	r.Open()
 	for round := range 4 {
-		for i := range 4 {
-			r.Commit(step(r, round*100+i, 300)...)
-		}
-		r.Compact("zz", "zzz")
+		steps(r, round*100, 4, 300)
+		r.flush()
 	}
 	r.Here()
 	r.Compact("a", "zz")
-	r.Commit(step(r, 500, 50)...)
+	steps(r, 500, 1, 50)
 	r.Compact("a", "zz")
-	r.Close()
 }
 
 func reopen(r *Run) {
 	for round := range 4 {
 		r.Open()
-		for i := range 3 {
-			r.Commit(step(r, round*100+i, 100)...)
-		}
+		steps(r, round*100, 3, 100)
 		r.Close()
 	}
 }
@@ -160,14 +147,12 @@ func reopen(r *Run) {
 // manifestRotation uses keys so long that a few flushes make the manifest, which
 // names the bounds of tables, outgrow its first snapshot.
 func manifestRotation(r *Run) {
-	r.Open()
 	for round := range 7 {
 		r.Commit(r.Put(longKey(r, "a", round), 10), r.Put(longKey(r, "z", round), 10))
 		r.Commit(r.Put("k", 30))
-		r.Compact("zz", "zzz")
+		r.flush()
 	}
 	r.Commit(r.Put("last", 30))
-	r.Close()
 }
 
 func longKey(r *Run, first string, round int) string {
@@ -176,9 +161,7 @@ func longKey(r *Run, first string, round int) string {
 
 func closing(r *Run) {
 	r.Open()
-	for i := range 12 {
-		r.Commit(step(r, i, 800)...)
-	}
+	steps(r, 0, 12, 800)
 	r.Here()
 	r.Close()
 	r.Open()
@@ -186,23 +169,18 @@ func closing(r *Run) {
 }
 
 func largeTransaction(r *Run) {
-	r.Open()
 	for round := range 2 {
-		for i := range 3 {
-			r.Commit(step(r, round*100+i, 200)...)
-		}
+		steps(r, round*100, 3, 200)
 		ops := []Op{DeleteRange("k/0001", "k/0002")}
 		for i := range 40 {
 			ops = append(ops, r.Put(fmt.Sprintf("large/%02d", i), 4000))
 		}
 		r.Commit(ops...)
-		r.Commit(step(r, round*100+50, 200)...)
+		steps(r, round*100+50, 1, 200)
 	}
-	r.Close()
 }
 
 func rangeDeletes(r *Run) {
-	r.Open()
 	for i := range 24 {
 		ops := step(r, i, 200)
 		if i%3 == 2 {
@@ -214,100 +192,77 @@ func rangeDeletes(r *Run) {
 		}
 		r.Commit(ops...)
 		if i%8 == 7 {
-			r.Compact("zz", "zzz")
+			r.flush()
 		}
 	}
 	r.Compact("a", "zz")
-	r.Close()
 }
 
 var errDisk = fmt.Errorf("injected: %w", syscall.EIO)
 
-// expect lets a workload meet errors that match one of targets.
-func (r *Run) expect(targets ...error) func() {
+// expecting does script, which may meet errors that match target.
+func (r *Run) expecting(target error, script func()) {
 	old := r.OnError
+	defer func() { r.OnError = old }()
 	r.OnError = func(call string, err error) {
-		for _, t := range targets {
-			if errors.Is(err, t) {
-				return
-			}
-		}
-		if old != nil {
+		switch {
+		case errors.Is(err, target):
+		case old != nil:
 			old(call, err)
-		} else if r.err == nil {
+		case r.err == nil:
 			r.err = fmt.Errorf("%s: %w", call, err)
 		}
 	}
-	return func() { r.OnError = old }
+	script()
 }
 
 // allBytes as the argument of faultfs.Short lets the whole write through: it fails
 // and yet is there.
 const allBytes = 1 << 30
 
+// failWrite makes the at-th write of the log from now on fail; 0: the next one.
+func (r *Run) failWrite(at int64, do faultfs.Action) *faultfs.Handle {
+	return r.Faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", At: at, Do: do})
+}
+
 // failedWrite has a write of the log fail every few commits: nothing of it is
 // written, half, or all.
 func failedWrite(r *Run) {
 	fail := []faultfs.Action{faultfs.Fail(errDisk), faultfs.Short(faultfs.Half, errDisk), faultfs.Short(allBytes, errDisk)}
-	r.Open()
-	for i := range 18 {
-		r.Commit(step(r, i, 300)...)
-		if i%3 == 2 {
-			r.failNextWrite(fail[i/3%3], step(r, 500+i, 300)...)
-		}
+	for round := range 6 {
+		steps(r, round*3, 3, 300)
+		r.expecting(errDisk, func() {
+			ops := step(r, 502+round*3, 300)
+			rule := r.failWrite(0, fail[round%3])
+			r.Commit(ops...)
+			rule.Stop()
+		})
 	}
-	r.Close()
-}
-
-func (r *Run) failNextWrite(do faultfs.Action, ops ...Op) {
-	defer r.expect(errDisk)()
-	rule := r.Faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Do: do})
-	r.Commit(ops...)
-	rule.Stop()
 }
 
 // failedWriteGroup has writes fail while several goroutines commit, some of them
 // across the end of a segment.
 func failedWriteGroup(r *Run) {
-	r.SlowSync()
-	r.Open()
 	r.Commit(r.Put("first", 10))
-	defer r.expect(errDisk)()
 	for i, at := range []int64{3, 9, 12, 17, 25} {
-		r.Faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", At: at, Do: faultfs.Short([]int{faultfs.Half, allBytes}[i%2], errDisk)})
+		r.failWrite(at, faultfs.Short([]int{faultfs.Half, allBytes}[i%2], errDisk))
 	}
-	together(4, func(g int) {
-		for i := range 10 {
-			r.CommitAs(i%2 == 0, step(r, g*100+i, 6000)...)
-		}
+	r.expecting(errDisk, func() {
+		together(r, 4, 10, 6000, func(g, i int) bool { return i%2 == 0 })
+		r.Close() // it writes too
 	})
-	r.Close()
 }
 
 // noSpace fills the disk and frees it again, several times.
 func noSpace(r *Run) {
-	r.Open()
-	r.Commit(step(r, 0, 100)...)
+	steps(r, 0, 1, 100)
 	for round := range 3 {
-		func() {
-			defer r.expect(base.ErrNoSpace)()
+		r.expecting(base.ErrNoSpace, func() {
 			r.Disk.SetCapacity(r.Disk.Used() + int64(r.Int(8))*4096)
-			for i := range 15 {
-				r.Commit(step(r, round*100+i, 9000)...)
-			}
-		}()
-		r.Disk.SetCapacity(0)
-		r.settle()
-		for i := range 3 {
-			r.Commit(step(r, round*100+50+i, 300)...)
-		}
+			steps(r, round*100, 15, 9000)
+			r.Disk.SetCapacity(0)
+			r.flush() // one that failed is tried again only after a moment, and until then commits may fail
+		})
+		steps(r, round*100+50, 3, 300)
 	}
-	r.Close()
-}
-
-// settle waits until a commit works again: a flush that failed is tried again
-// only after a moment.
-func (r *Run) settle() {
-	defer r.expect(base.ErrNoSpace)()
-	r.Compact("zz", "zzz")
 }

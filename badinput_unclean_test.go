@@ -1,0 +1,127 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// unclean opens a store and copies its files, all at one instant, to a directory, as
+// a killed process leaves them.
+type unclean struct {
+	*cairn.DB
+	fs *memfs.FS
+}
+
+func openUnclean(t testing.TB, opts cairn.Options) unclean {
+	t.Helper()
+	m := memfs.New()
+	m.StopJournal()
+	opts.FS = m
+	return unclean{openAt(t, "/db", &opts), m}
+}
+
+func (u unclean) kill(t testing.TB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	disk := u.fs.Clone()
+	for _, name := range disk.Files() {
+		data, err := disk.ReadFile(name)
+		check(t, err)
+		check(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o644))
+	}
+	return dir
+}
+
+// TestReadOnly: a read-only store of an unclean end is recovered in memory, refuses
+// all writes, and changes no byte.
+func TestReadOnly(t *testing.T) {
+	open := openUnclean(t, cairn.Options{Durability: cairn.Relaxed, Memory: 1 << 20})
+	for i := range 3000 {
+		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+	}
+	check(t, open.Delete(b("key0007")))
+	check(t, open.Update(func(tx *cairn.Tx) error {
+		return tx.DeleteRange(cairn.Range{Low: b("key0010"), High: b("key0020")})
+	}))
+	dir := open.kill(t)
+	before := contents(t, dir)
+	for range 2 {
+		db := openAt(t, dir, &cairn.Options{ReadOnly: true})
+		if s := db.Stats(); s.Recovery.Duration == 0 || s.Recovery.DroppedBytes != 0 {
+			t.Errorf("recovery: %+v", s.Recovery)
+		}
+		second := openAt(t, dir, &cairn.Options{ReadOnly: true}) // beside another
+		wantValue(t, second, "key2999", fmt.Sprintf("%0300d", 2999))
+		check(t, second.Close())
+		refusesWrites(t, db)
+		check(t, db.View(func(tx *cairn.Tx) error {
+			if n := len(keysOf(tx, cairn.Range{})); n != 3000-11 {
+				t.Errorf("%d keys", n)
+			}
+			return nil
+		}))
+		wantValue(t, db, "key0007", "")
+		wantValue(t, db, "key2999", fmt.Sprintf("%0300d", 2999))
+		_, err := db.Verify(t.Context())
+		check(t, err)
+		check(t, db.Close())
+		unchanged(t, dir, before)
+	}
+}
+
+func refusesWrites(t *testing.T, db *cairn.DB) {
+	t.Helper()
+	batch := cairn.NewBatch()
+	batch.Put(b("x"), nil)
+	_, begin := db.Begin(true)
+	for name, err := range map[string]error{
+		"Put":            db.Put(b("x"), nil),
+		"Delete":         db.Delete(b("x")),
+		"Write":          db.Write(batch),
+		"Begin":          begin,
+		"Sync":           db.Sync(),
+		"Update":         db.Update(func(tx *cairn.Tx) error { return nil }),
+		"Compact":        db.Compact(t.Context(), cairn.Range{}),
+		"Tx.Put of View": db.View(func(tx *cairn.Tx) error { return tx.Put(b("x"), nil) }),
+	} {
+		if !errors.Is(err, cairn.ErrReadOnly) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMissingLogSegment: a log that misses a segment is damaged, not torn, wherever
+// the segment stood.
+func TestMissingLogSegment(t *testing.T) {
+	open := openUnclean(t, cairn.Options{Durability: cairn.Relaxed, Memory: 64 << 20})
+	for i := range 3000 {
+		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+	}
+	dir := open.kill(t)
+	missed := 0
+	eachFile(t, dir, func(name, _ string) {
+		if filepath.Ext(name) != ".log" {
+			return
+		}
+		check(t, os.Remove(name))
+		err := openError(t, dir, &cairn.Options{ReadOnly: true})
+		if err == nil { // one that the manifest no longer needs
+			return
+		}
+		missed++
+		expect(t, err, cairn.ErrCorrupt)
+		if !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%v does not name %s", err, filepath.Base(name))
+		}
+	})
+	if missed == 0 {
+		t.Error("no segment was missed")
+	}
+}
