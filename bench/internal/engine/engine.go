@@ -8,9 +8,15 @@ import (
 // ErrNotFound is what Get returns for an absent key, whatever the engine calls it.
 var ErrNotFound = errors.New("key not found")
 
+// ErrBusy is what Open returns, wrapped, where another process has the store open and
+// the engine does not share it.
+var ErrBusy = errors.New("another process has the store open")
+
 // Options are what a workload may ask of any engine.
 type Options struct {
-	Sync bool // every commit is durable when it returns
+	Sync     bool  // every commit is durable when it returns
+	ReadOnly bool  // beside a writer in another process, where the engine can (CanProcesses)
+	Memory   int64 // bytes the engine may use for caches and buffers; 0: its default
 }
 
 // Reader looks keys up.
@@ -20,7 +26,8 @@ type Reader interface {
 	Get(key []byte, see func(value []byte) error) error
 }
 
-// Store is an open store, used by one goroutine.
+// Store is an open store. One goroutine uses it, unless the engine can be shared
+// (CanShare).
 type Store interface {
 	Reader
 	// Put sets key in a commit of its own.
@@ -60,6 +67,19 @@ type PairWalker interface {
 	Pairs(see func(key, value []byte) error) error
 }
 
+// Scanner is a Store with an order that can read a range.
+type Scanner interface {
+	// Scan calls see with the first n pairs whose key is not below from, in order.
+	// Key and value are valid only during the call.
+	Scan(from []byte, n int, see func(key, value []byte) error) error
+}
+
+// Settler is a Store whose background work can be waited for.
+type Settler interface {
+	// Settle returns when flushes and compactions that are due have ended.
+	Settle() error
+}
+
 // Ability is something an engine may lack.
 type Ability string
 
@@ -72,10 +92,16 @@ const (
 	CanView  Ability = "view"  // Viewer
 	CanKeys  Ability = "keys"  // KeyWalker
 	CanPairs Ability = "pairs" // PairWalker
+
+	CanScan      Ability = "scan"      // Scanner
+	CanShare     Ability = "share"     // several goroutines at once
+	CanProcesses Ability = "processes" // readers in other processes beside one writer
+	CanMemory    Ability = "memory"    // Options.Memory
+	CanSettle    Ability = "settle"    // Settler
 )
 
 // Abilities lists all of them, in the order tables show.
-var Abilities = []Ability{CanSync, CanDisk, CanOrder, CanBatch, CanView, CanKeys, CanPairs}
+var Abilities = []Ability{CanSync, CanDisk, CanOrder, CanBatch, CanView, CanKeys, CanPairs, CanScan, CanShare, CanProcesses, CanMemory, CanSettle}
 
 // Info describes an engine.
 type Info struct {

@@ -18,11 +18,27 @@ type Params struct {
 	ValueBytes int    `json:"value_bytes"`
 	Sync       bool   `json:"sync"`
 	Seed       uint64 `json:"seed"`
+
+	// Of some workloads only; zero where they do not apply.
+	KeyBytes   int     `json:"key_bytes,omitempty"`
+	Goroutines int     `json:"goroutines,omitempty"`
+	Processes  int     `json:"processes,omitempty"`
+	Memory     int64   `json:"memory,omitempty"`  // bytes each engine is allowed
+	Seconds    float64 `json:"seconds,omitempty"` // of a timed workload
+	Dist       string  `json:"dist,omitempty"`    // of keys: sequential, uniform, zipf, latest
+	Detail     string  `json:"detail,omitempty"`  // what tells cells of one workload apart otherwise
 }
 
 // ID names the cell in tables and benchmark names.
 func (p Params) ID() string {
-	return fmt.Sprintf("%s/%s/n=%d/v=%d/%s", p.Workload, p.Variant, p.N, p.ValueBytes, SyncLabel(p.Sync))
+	id := fmt.Sprintf("%s/%s/n=%d/v=%d/%s", p.Workload, p.Variant, p.N, p.ValueBytes, SyncLabel(p.Sync))
+	if p.Goroutines > 0 {
+		id += fmt.Sprintf("/g=%d", p.Goroutines)
+	}
+	if p.Detail != "" {
+		id += "/" + p.Detail
+	}
+	return id
 }
 
 // DataBytes is the size of the set: every key and every value once.
@@ -76,7 +92,7 @@ func (w Workload) Cells(s Scale) []Params {
 	var cells []Params
 	for _, n := range counts {
 		for _, sync := range s.Sync {
-			cells = append(cells, Params{w.Name, w.Variant, n, size, sync, s.Seed})
+			cells = append(cells, Params{Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: size, Sync: sync, Seed: s.Seed})
 		}
 	}
 	return cells
