@@ -51,7 +51,7 @@ func (e *Engine) Unpin(n int64) { e.pinned.Add(-n) }
 func (e *Engine) CountHeapCopy() { e.counters.heapCopies.Add(1) }
 
 // CountWrites counts n bytes (less, if negative) that transactions hold on the Go
-// heap to the budget.
+// heap, of what they have written or read, to the budget.
 func (e *Engine) CountWrites(n int64) {
 	e.budget.Add(arena.ClassTx, n)
 	if n > 0 {

@@ -55,7 +55,7 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.releaseReserve() {
+		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.reserve.Release() {
 			continue
 		}
 		e.sleep(retryDelay)

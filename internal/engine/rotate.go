@@ -236,8 +236,18 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	return seg, nil
 }
 
+// countRangeDeletes counts what the range deletes of the active memtable take of the
+// Go heap, besides its arena and its index. At most a quarter of the arena, and what
+// one commit adds: see memtable.Table.Room. commit.mu is held.
+func (e *Engine) countRangeDeletes(m *tree.Memory) {
+	n := int64(m.RangeDeleteBytes())
+	e.budget.Add(arena.ClassMemtable, n-m.Heap)
+	m.Heap = n
+}
+
 // freeMemory returns a memtable's buffers once nobody reads it.
 func (e *Engine) freeMemory(m *tree.Memory) {
+	e.budget.Add(arena.ClassMemtable, -m.Heap)
 	e.arenas.Put(m.Buf)
 	e.arenas.Put(m.Memory())
 }

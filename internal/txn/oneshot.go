@@ -67,7 +67,7 @@ func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	if count == 0 {
 		return nil
 	}
-	if len(payload) > e.Config().SpillBytes() {
+	if most := e.Config().SpillBytes(); len(payload) > most || manyRangeDeletes(payload, count, most) {
 		return applyLarge(e, payload)
 	}
 	w.Payload, w.Count, w.Durable = payload, count, !e.Config().Relaxed
@@ -75,8 +75,8 @@ func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	return err
 }
 
-// applyLarge commits more than a frame should hold through a transaction, which
-// spills.
+// applyLarge commits more than a frame, or range deletes than a memtable, should
+// hold through a transaction, which spills.
 func applyLarge(e *engine.Engine, payload []byte) error {
 	tx, err := Begin(e, true)
 	if err != nil {

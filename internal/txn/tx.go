@@ -34,8 +34,9 @@ type Tx struct {
 	writes  *memtable.Table
 	spills  []*spill
 
-	reads mvcc.ReadSet
-	iters map[*Iter]struct{}
+	reads     mvcc.ReadSet
+	readBytes int64 // of it counted as arena.ClassTx
+	iters     map[*Iter]struct{}
 
 	// What keeps slices from Get alive until the end.
 	mems        []*tree.Memory
@@ -56,6 +57,7 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 	tx := &Tx{e: e, r: r, slot: r.Slot, snapshot: snapshot, writable: writable, durable: !e.Config().Relaxed}
 	if writable {
 		tx.writes = memtable.NewGrowing(base.SeqPrivate)
+		tx.reads.SetLimit(e.Config().Memory / 64)
 	}
 	return tx, nil
 }
@@ -82,7 +84,7 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 		if f, err := tx.own(key, hash); f.OK || err != nil {
 			return f.Value, orNotFound(&f, err)
 		}
-		tx.reads.AddKey(key, hash)
+		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
@@ -100,7 +102,7 @@ func (tx *Tx) Has(key []byte) (bool, error) {
 		if f, err := tx.own(key, hash); f.OK || err != nil {
 			return f.Live(), err
 		}
-		tx.reads.AddKey(key, hash)
+		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
@@ -201,7 +203,9 @@ const growAtOnce = 4 << 20
 const recordBytes = 32
 
 // held is what the writes take that are in memory.
-func (tx *Tx) held() int { return len(tx.buf) + recordBytes*tx.writes.Len() }
+func (tx *Tx) held() int {
+	return len(tx.buf) + recordBytes*tx.writes.Len() + tx.writes.RangeDeleteBytes()
+}
 
 // count counts a transaction that will spill to the budget, until it ends. Its
 // memory is on the Go heap, which grows to twice what is in use.
@@ -286,7 +290,7 @@ func (tx *Tx) end() {
 	}
 	tx.dropSpills()
 	tx.e.Unpin(tx.pinnedBytes)
-	tx.e.CountWrites(-tx.counted)
+	tx.e.CountWrites(-tx.counted - tx.readBytes)
 	tx.e.EndSnapshot(tx.r)
 	tx.e.Release()
 	tx.buf, tx.writes, tx.mems, tx.pages = nil, nil, nil, nil
