@@ -56,7 +56,8 @@ type Stats struct {
 	// MemoryLimit is Options.Memory, in bytes, or the default it stood for.
 	MemoryLimit int64
 	// MemoryUsed is how much of it is in use, by the store's own accounts:
-	// Memtables, Pages, PointIndexes and table metadata.
+	// Memtables, Pages, PointIndexes, table metadata, and what open transactions
+	// that have written more than 64 KiB hold of that.
 	MemoryUsed int64
 	// Memtables is the memory of writes not yet in tables, spare segments included.
 	Memtables int64

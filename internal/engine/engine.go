@@ -61,6 +61,7 @@ type Engine struct {
 
 	flushing sync.Mutex // one flush at a time
 	merging  sync.Mutex // one compaction at a time
+	large    sync.Mutex // one large one-shot write at a time; before all other locks
 	reserve  reserve
 
 	background sync.WaitGroup
