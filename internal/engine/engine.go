@@ -62,6 +62,7 @@ type Engine struct {
 
 	flushing     sync.Mutex // one flush at a time
 	merging      sync.Mutex // one compaction at a time
+	large        sync.Mutex // one large one-shot write at a time; before all other locks
 	reserve      *reserve.Space
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 

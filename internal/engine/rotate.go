@@ -142,8 +142,11 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 // noteShape learns from the sealed memtable how large the next should be.
 func (e *Engine) noteShape() {
 	c := &e.commit
+	if c.mem != nil && c.mem.Len() == 0 {
+		return // it held the record of a large transaction only
+	}
 	c.nextBytes = min(max(2*c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
-	if c.mem == nil || c.mem.Len() == 0 {
+	if c.mem == nil {
 		return
 	}
 	tail, _ := c.mem.Seg.Tail()
