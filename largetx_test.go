@@ -12,6 +12,7 @@ import (
 // TestLongKeysInOrder: the bounds of a table for each spill did not fit into the
 // record of the commit.
 func TestLongKeysInOrder(t *testing.T) {
+	large(t)
 	for _, noise := range []bool{false, true} { // else they compress to almost nothing
 		opts := inMemory(&cairn.Options{Memory: 1 << 20})
 		db := openAt(t, "/db", opts)

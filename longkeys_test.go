@@ -13,6 +13,7 @@ import (
 // TestLongKeysThatDifferLate: such tables are full by their index long before they
 // have their size, and were joined with their neighbours for ever.
 func TestLongKeysThatDifferLate(t *testing.T) {
+	large(t)
 	m := memfs.New()
 	m.StopJournal()
 	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 64 << 20, Durability: cairn.Relaxed})

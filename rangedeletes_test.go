@@ -38,6 +38,7 @@ func TestRangeDeletesFillMemtables(t *testing.T) {
 // should hold, in a memtable alone, after others, and when it is recovered; and it
 // may have so many that it is written as a large transaction.
 func TestBatchOfRangeDeletes(t *testing.T) {
+	large(t)
 	for _, n := range []int{1, 100, 250, 1000, 20_000} { // at 1 MiB a segment has room for about 110
 		m := memfs.New()
 		db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 20})
@@ -75,6 +76,7 @@ func TestBatchOfRangeDeletes(t *testing.T) {
 // TestTransactionOfRangeDeletes: a transaction writes its range deletes to tables as
 // soon as they take more than it may gather.
 func TestTransactionOfRangeDeletes(t *testing.T) {
+	large(t)
 	const n, some = 50_000, 8_000 // 8,000 are half a megabyte of records
 	m := memfs.New()
 	m.StopJournal()

@@ -14,6 +14,7 @@ import (
 // points and seeks alike, is given back when it ends, and conflicts are found all
 // the same.
 func TestReadSetIsPartOfMemory(t *testing.T) {
+	large(t)
 	const memory, reads = 8 << 20, 300_000
 	key := func(n int) []byte { return fmt.Appendf(nil, "key%09d", n) }
 	for name, read := range map[string]func(tx *cairn.Tx, it *cairn.Iterator, n int){

@@ -139,6 +139,7 @@ var orders = []struct {
 // TestTablesOfATransactionAreFew: runs of writes in the order of keys were joined as
 // they were, one table for each spill, and each table is an open file.
 func TestTablesOfATransactionAreFew(t *testing.T) {
+	large(t)
 	const value, memory = 1000, 1 << 20
 	n := 40_000
 	if testing.Short() {
@@ -190,6 +191,7 @@ func TestTablesOfATransactionAreFew(t *testing.T) {
 // TestManyTransactionsShareMemory: each stayed just below its own limit, and together
 // they held many times Memory, uncounted.
 func TestManyTransactionsShareMemory(t *testing.T) {
+	large(t)
 	const many, memory = 200, 64 << 20
 	bytes := 3_000_000
 	if testing.Short() {
@@ -237,6 +239,7 @@ func TestManyTransactionsShareMemory(t *testing.T) {
 
 // TestOneTransactionIsNotShort: a transaction alone gathers as much as it may.
 func TestOneTransactionIsNotShort(t *testing.T) {
+	large(t)
 	for _, memory := range []int64{1 << 20, 4 << 20, 64 << 20} {
 		for _, value := range []int{1, 100, 10_000} {
 			w := newWatchedFS()
@@ -355,4 +358,13 @@ func heapInUse() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// large skips a test that is about sizes where -short asks for less: -race makes it
+// ten times as long and finds nothing more in it.
+func large(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("large; make test runs it")
+	}
 }
