@@ -193,7 +193,7 @@ func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	e.epochs.Collect() // a flushed memtable's buffers may serve again
+	e.awaitBuffers(int64(size + tree.IndexBytes(records)))
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
@@ -211,6 +211,19 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 		return nil, err
 	}
 	return tree.NewMemory(seg, buf, index, records, e.freeMemory), nil
+}
+
+// awaitBuffers waits a moment, if memtables and n bytes more would take more than half
+// of Memory, for the buffers of memtables that have been flushed but may still be read.
+func (e *Engine) awaitBuffers(n int64) {
+	e.epochs.Collect()
+	for range 100 {
+		if e.epochs.Pending() == 0 || e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+		e.epochs.Collect()
+	}
 }
 
 func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
