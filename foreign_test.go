@@ -54,7 +54,9 @@ func TestNoStoreBesideForeignFiles(t *testing.T) {
 		db, err := cairn.Open(dir, nil)
 		if !errors.Is(err, cairn.ErrCorrupt) {
 			t.Errorf("beside %s: %v", name, err)
-			db.Close()
+			if err == nil {
+				db.Close()
+			}
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != "text" {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -76,12 +78,16 @@ func TestLostCurrentAndDamagedLog(t *testing.T) {
 	for _, name := range logs {
 		data, err := os.ReadFile(name)
 		check(t, err)
-		data[20] ^= 1
+		if len(data) > 20 { // else a segment that is being made
+			data[20] ^= 1
+		}
 		check(t, os.WriteFile(name, data, 0o644))
 	}
 	if db, err := cairn.Open(copied, nil); !errors.Is(err, cairn.ErrCorrupt) {
 		t.Errorf("opened: %v", err)
-		db.Close()
+		if err == nil {
+			db.Close()
+		}
 	}
 	for _, name := range logs {
 		if _, err := os.Stat(name); err != nil {

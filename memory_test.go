@@ -12,6 +12,7 @@ import (
 // records, each memtable's index has another size, and buffers of sizes nobody asked
 // for again piled up: Memory was exceeded by half.
 func TestMemoryIsABound(t *testing.T) {
+	large(t)
 	for _, c := range []struct {
 		memory              int64
 		value, batch, times int

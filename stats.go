@@ -56,7 +56,9 @@ type Stats struct {
 	// MemoryLimit is Options.Memory, in bytes, or the default it stood for.
 	MemoryLimit int64
 	// MemoryUsed is how much of it is in use, by the store's own accounts:
-	// Memtables, Pages, PointIndexes and table metadata.
+	// Memtables, Pages, PointIndexes, table metadata (range deletes in tables are part
+	// of it), and what open transactions hold that have written more than 64 KiB or
+	// read more than 16 KiB of keys.
 	MemoryUsed int64
 	// Memtables is the memory of writes not yet in tables, spare segments included.
 	Memtables int64

@@ -123,3 +123,12 @@ func count(name string, def int) int {
 	}
 	return def
 }
+
+// large skips a test that is about sizes where -short asks for less: -race makes it
+// ten times as long and finds nothing more in it.
+func large(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("large; make test runs it")
+	}
+}

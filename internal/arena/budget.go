@@ -9,7 +9,7 @@ import (
 type Class uint8
 
 const (
-	// ClassMemtable is log arenas and their hash slots.
+	// ClassMemtable is log arenas, their hash slots, and the lists of their range deletes.
 	ClassMemtable Class = iota
 	// ClassPages is decoded pages.
 	ClassPages

@@ -140,19 +140,20 @@ func (p *picker) garbage(t *base.TableMeta) int64 {
 	return 0
 }
 
-// joinSmall picks neighbours of the bottom level that fit into one table.
+// joinSmall picks neighbours of the bottom level that fit into one table. A table may
+// be full before it has its size: long keys fill its index first.
 func (p *picker) joinSmall() (Job, bool) {
 	tables := p.v.Levels[manifest.Bottom]
 	from, size := 0, int64(0)
 	for to, t := range tables {
-		if p.busy[t] {
+		if p.stays(t) {
 			from, size = to+1, 0
 			continue
 		}
 		for size += t.Size; size > p.in.TargetFileBytes && from <= to; from++ {
 			size -= tables[from].Size
 		}
-		last := to == len(tables)-1 || size+tables[to+1].Size > p.in.TargetFileBytes || p.busy[tables[to+1]]
+		last := to == len(tables)-1 || size+tables[to+1].Size > p.in.TargetFileBytes || p.stays(tables[to+1])
 		if !last || to+1-from < smallTables {
 			continue
 		}
@@ -164,3 +165,6 @@ func (p *picker) joinSmall() (Job, bool) {
 	}
 	return Job{}, false
 }
+
+// stays reports whether a table is not to be joined with others.
+func (p *picker) stays(t *base.TableMeta) bool { return p.busy[t] || p.in.Leftovers[t.Num].Full }

@@ -54,6 +54,7 @@ type Leftover struct {
 	Snapshot uint64 // Inputs.OldestSnapshot of the merge, if it was bottommost
 	Until    uint64 // Bytes are garbage once the oldest snapshot is >= Until
 	Bytes    int64  // of versions kept only because of snapshots
+	Full     bool   // small, but joining it with its neighbours did not make fewer
 }
 
 // Reason says why a job was picked.
@@ -107,6 +108,14 @@ type Input struct {
 func (j *Job) Bytes() (n int64) {
 	for _, in := range j.Inputs {
 		n += totalBytes(in.Tables)
+	}
+	return n
+}
+
+// Tables returns how many tables the job reads.
+func (j *Job) Tables() (n int) {
+	for _, in := range j.Inputs {
+		n += len(in.Tables)
 	}
 	return n
 }

@@ -50,11 +50,39 @@ func (e *Engine) Unpin(n int64) { e.pinned.Add(-n) }
 // CountHeapCopy counts a value that was copied because too much is pinned.
 func (e *Engine) CountHeapCopy() { e.counters.heapCopies.Add(1) }
 
-// CountWrites counts n bytes (less, if negative) that transactions hold on the Go
-// heap to the budget.
+// CountWrites counts n bytes more (less, if negative) that transactions hold on the
+// Go heap, of what they have written or read, to the budget.
 func (e *Engine) CountWrites(n int64) {
 	e.budget.Add(arena.ClassTx, n)
 	if n > 0 {
 		e.pages.Room(0)
 	}
 }
+
+// What one transaction may gather while all of them together hold more than an
+// eighth of Memory, and more than a quarter. Less would make tables tiny.
+const (
+	scarceGather = 256 << 10
+	leastGather  = 64 << 10
+)
+
+// GatherBytes is how much a transaction may hold now before it writes a private
+// run: Config.GatherBytes, or less while many hold much.
+func (e *Engine) GatherBytes() int {
+	limit := e.cfg.GatherBytes()
+	switch held := e.budget.UsedBy(arena.ClassTx); { // counted twofold, for the heap
+	case held > e.cfg.Memory/2:
+		return min(limit, leastGather)
+	case held > e.cfg.Memory/4:
+		return min(limit, scarceGather)
+	}
+	return limit
+}
+
+// BeginLarge waits for the turn to write, as a commit of its own, more than
+// SpillBytes: each holds a copy of what it writes, so they go one at a time. The
+// caller does not hold the store open yet, and calls EndLarge.
+func (e *Engine) BeginLarge() { e.large.Lock() }
+
+// EndLarge gives the turn to the next.
+func (e *Engine) EndLarge() { e.large.Unlock() }

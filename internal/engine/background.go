@@ -55,7 +55,7 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.releaseReserve() {
+		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.reserve.Release() {
 			continue
 		}
 		e.sleep(retryDelay)
@@ -239,19 +239,21 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 	}
 	tables, err := e.tables.Write(merge, job.OutLevel, job.MaxRows(), 0)
 	if err == nil {
-		e.noteLeftovers(tables, merge.Leftovers(), oldest, job.Bottommost)
+		e.noteLeftovers(job, tables, merge.Leftovers(), oldest)
 	}
 	return tables, err
 }
 
 // noteLeftovers remembers what a merge could not drop, for the picker.
-func (e *Engine) noteLeftovers(tables []*tree.Handle, left []compact.Leftover, oldest uint64, bottom bool) {
+func (e *Engine) noteLeftovers(job *compact.Job, tables []*tree.Handle, left []compact.Leftover, oldest uint64) {
+	full := job.Reason == compact.ReasonSmall && len(tables) >= job.Tables()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	for i, h := range tables {
-		if bottom {
+		if job.Bottommost {
 			left[i].Snapshot = oldest
 		}
+		left[i].Full = full
 		e.leftovers[h.Meta.Num] = left[i]
 	}
 }

@@ -92,7 +92,7 @@ func (e *Engine) flushRest() error {
 			e.merging.Lock()
 			defer e.merging.Unlock()
 			e.freeSpace()
-			e.releaseReserve()
+			e.reserve.Release()
 		case err != nil || !did:
 			return err
 		default:
@@ -118,7 +118,7 @@ func (e *Engine) seal() error {
 	}
 	e.drainEpochs()
 	e.retireSegments(final.LogStart, 0)
-	e.releaseReserve()
+	e.reserve.Release()
 	e.removeObsolete()
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -59,9 +60,11 @@ type Engine struct {
 
 	leftovers map[uint64]compact.Leftover // by table: garbage that snapshots held
 
-	flushing sync.Mutex // one flush at a time
-	merging  sync.Mutex // one compaction at a time
-	reserve  reserve
+	flushing     sync.Mutex // one flush at a time
+	merging      sync.Mutex // one compaction at a time
+	large        sync.Mutex // one large one-shot write at a time; before all other locks
+	reserve      *reserve.Space
+	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 
 	background sync.WaitGroup
 	stop       context.CancelFunc

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
@@ -49,6 +49,7 @@ func newEngine(cfg Config) *Engine {
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
 		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
 	}
+	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.cond = sync.NewCond(&e.commit.mu)
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e
@@ -168,7 +169,9 @@ func (e *Engine) load(state *manifest.State) error {
 	e.publish(e.newState(nil, state.Version))
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	if len(state.Segments) > 0 || !state.Clean {
-		e.dropReserve(names)
+		if !e.cfg.ReadOnly {
+			e.reserve.Release() // recovery may need the space
+		}
 		if err := e.recover(names); err != nil {
 			return err
 		}
@@ -189,14 +192,6 @@ func (e *Engine) openTables(state *manifest.State) error {
 		e.handles[meta.Num] = h
 	}
 	return nil
-}
-
-// dropReserve gives back the space that an earlier run had put aside: recovery may
-// need it.
-func (e *Engine) dropReserve(names []string) {
-	if name := base.FileName(base.FileReserve, 0); !e.cfg.ReadOnly && slices.Contains(names, name) {
-		e.cfg.FS.Remove(filepath.Join(e.cfg.Dir, name))
-	}
 }
 
 // removeGarbage removes what earlier runs left behind: files of interrupted

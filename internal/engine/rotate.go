@@ -142,8 +142,11 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 // noteShape learns from the sealed memtable how large the next should be.
 func (e *Engine) noteShape() {
 	c := &e.commit
+	if c.mem != nil && c.mem.Len() == 0 {
+		return // it held the record of a large transaction only
+	}
 	c.nextBytes = min(max(2*c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
-	if c.mem == nil || c.mem.Len() == 0 {
+	if c.mem == nil {
 		return
 	}
 	tail, _ := c.mem.Seg.Tail()
@@ -190,7 +193,7 @@ func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	e.epochs.Collect() // a flushed memtable's buffers may serve again
+	e.awaitBuffers(int64(size + tree.IndexBytes(records)))
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
@@ -208,6 +211,19 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 		return nil, err
 	}
 	return tree.NewMemory(seg, buf, index, records, e.freeMemory), nil
+}
+
+// awaitBuffers waits a moment, if memtables and n bytes more would take more than half
+// of Memory, for the buffers of memtables that have been flushed but may still be read.
+func (e *Engine) awaitBuffers(n int64) {
+	e.epochs.Collect()
+	for range 100 {
+		if e.epochs.Pending() == 0 || e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+		e.epochs.Collect()
+	}
 }
 
 func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
@@ -236,8 +252,18 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	return seg, nil
 }
 
+// countRangeDeletes counts what the range deletes of the active memtable take of the
+// Go heap, besides its arena and its index. At most a quarter of the arena, and what
+// one commit adds: see memtable.Table.Room. commit.mu is held.
+func (e *Engine) countRangeDeletes(m *tree.Memory) {
+	n := int64(m.RangeDeleteBytes())
+	e.budget.Add(arena.ClassMemtable, n-m.Heap)
+	m.Heap = n
+}
+
 // freeMemory returns a memtable's buffers once nobody reads it.
 func (e *Engine) freeMemory(m *tree.Memory) {
+	e.budget.Add(arena.ClassMemtable, -m.Heap)
 	e.arenas.Put(m.Buf)
 	e.arenas.Put(m.Memory())
 }

@@ -129,6 +129,9 @@ func (e *Engine) append(w *Write) *pending {
 		c.mem.Insert(at, ent, base.Hash(ent.Key))
 		at += n
 	}
+	if c.mem.HasRangeDeletes() {
+		e.countRangeDeletes(c.mem)
+	}
 	e.counters.committedBytes.Add(int64(len(w.Payload)))
 	return e.enqueue(p, uint64(w.Count))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -92,8 +91,16 @@ func (t *Table) Buffer() []byte { return t.buf }
 // Len returns the number of records, truncated ones left out.
 func (t *Table) Len() int { return int(min(t.count.Load(), t.limit.Load())) }
 
-// Room reports whether n more records fit.
-func (t *Table) Room(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
+// Fits reports whether n more records can be inserted.
+func (t *Table) Fits(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
+
+// Room reports whether n more records should be inserted: they fit, and the range
+// deletes that are there, which take memory of the Go heap, do not take more than
+// a quarter of the buffer's size. What the n records add to that does not count: so
+// there is room in an empty table for any commit that fits.
+func (t *Table) Room(n int) bool {
+	return t.Fits(n) && (t.grow || t.RangeDeleteBytes() <= len(t.buf)/4)
+}
 
 // FirstSeq returns the sequence of the first record, present or to come.
 func (t *Table) FirstSeq() uint64 { return t.base }
@@ -234,80 +241,4 @@ func (t *Table) Tag(i int) uint32 { return t.tag[i] }
 // Record returns record i < Len.
 func (t *Table) Record(i int) Record {
 	return Record{Seq: t.base + uint64(i), Tag: t.tag[i], Entry: t.entry(uint32(i))}
-}
-
-// rangeDeletes holds a table's range tombstones: a fragmented list of the first
-// ones, and the few that came since.
-type rangeDeletes struct {
-	mu  sync.Mutex // guards adding and building, not reading
-	all []tombstone.Tombstone
-	now atomic.Pointer[tombstones]
-}
-
-type tombstones struct {
-	built *tombstone.List
-	n     int                   // tombstones in built
-	tail  []tombstone.Tombstone // the rest, oldest first
-}
-
-const maxUnbuilt = 16
-
-func (r *rangeDeletes) add(ts tombstone.Tombstone, _ uint32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, ts)
-	r.publish()
-}
-
-// publish makes the new tail readable; the list is rebuilt when the tail has
-// grown to a quarter of it, which keeps the total work of n additions O(n log n).
-func (r *rangeDeletes) publish() {
-	next := &tombstones{}
-	if old := r.now.Load(); old != nil {
-		*next = *old
-	}
-	next.tail = r.all[next.n:]
-	if len(next.tail) > max(maxUnbuilt, next.n/4) {
-		next.built, next.n, next.tail = tombstone.Build(r.all), len(r.all), nil
-	}
-	r.now.Store(next)
-}
-
-func (r *rangeDeletes) reset() {
-	r.all = nil
-	r.now.Store(nil)
-}
-
-// HasRangeDeletes reports whether the table holds any range tombstone.
-func (t *Table) HasRangeDeletes() bool { return t.ranges.now.Load() != nil }
-
-// RangeDeletes returns the table's range tombstones in order of insertion.
-func (t *Table) RangeDeletes() []tombstone.Tombstone {
-	t.ranges.mu.Lock()
-	defer t.ranges.mu.Unlock()
-	all := t.ranges.all
-	for len(all) > 0 && all[len(all)-1].Seq > t.LastSeq() {
-		all = all[:len(all)-1]
-	}
-	return all[:len(all):len(all)]
-}
-
-// Cover returns the greatest sequence that vis sees of a range tombstone covering
-// key, 0 if there is none.
-func (t *Table) Cover(key []byte, vis base.Visibility) uint64 {
-	r := t.ranges.now.Load()
-	if r == nil {
-		return 0
-	}
-	if limit := t.limit.Load(); limit != math.MaxUint32 {
-		end := t.base + uint64(limit)
-		vis.Snapshot, vis.PrivateLimit = min(vis.Snapshot, end-1), min(vis.PrivateLimit, end)
-	}
-	seq := r.built.Cover(key, vis)
-	for _, ts := range r.tail {
-		if ts.Seq > seq && vis.Sees(ts.Seq) && bytes.Compare(ts.Low, key) <= 0 && bytes.Compare(key, ts.High) < 0 {
-			seq = ts.Seq
-		}
-	}
-	return seq
 }

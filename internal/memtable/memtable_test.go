@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -274,6 +275,50 @@ func TestRoom(t *testing.T) {
 	if b.Room(1) || !newGrowing(1).Room(1<<30) {
 		t.Error("room is wrong")
 	}
+}
+
+// TestRoomForRangeDeletes: there is no room once range deletes take a quarter of the
+// buffer's size of the heap, apart or in one another, but always in a table without.
+func TestRoomForRangeDeletes(t *testing.T) {
+	const records, size = 20_000, 1 << 20
+	for name, bounds := range map[string]func(i int) (int, int){
+		"apart":  func(i int) (int, int) { return 2 * i, 2*i + 1 },
+		"nested": func(i int) (int, int) { return i, 3*records - i },
+	} {
+		b := newFixed(records, size, 1)
+		for i := range records / 4 {
+			b.add(base.KindPut, fmt.Appendf(nil, "\x00%06d", i), nil)
+		}
+		n := 0
+		before := heapInUse()
+		for ; b.Room(1) && b.Fits(1); n++ {
+			low, high := bounds(n)
+			b.add(base.KindRangeDelete, fmt.Appendf(nil, "\x00%06d", low), fmt.Appendf(nil, "\x00%06d", high))
+		}
+		took := heapInUse() - before
+		t.Logf("%s: %d range deletes in %d bytes, %d each", name, n, took, took/int64(n))
+		if !b.Fits(1) || took < size/6 || took > size*3/8 {
+			t.Errorf("%s: room for %d range deletes, which take %d bytes", name, n, took)
+		}
+		if says := int64(b.RangeDeleteBytes()); says < took*3/4 || says > took*5/4 {
+			t.Errorf("%s: they take %d bytes, it says %d", name, took, says)
+		}
+		if took/int64(n) > memtable.RangeDeleteBytes*3/2 {
+			t.Errorf("%s: each takes %d bytes", name, took/int64(n))
+		}
+		runtime.KeepAlive(b)
+	}
+	if empty := newFixed(10, 100, 1); !empty.Room(10) {
+		t.Error("no room in an empty table")
+	}
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestFullTable fills every record: the slots must still leave an end to a search.

@@ -1,6 +1,58 @@
 package mvcc
 
-import "github.com/cairndb/cairn/internal/base"
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/memtable"
+)
+
+// Conflict says what a transaction read and somebody else wrote.
+type Conflict struct {
+	Low, High []byte // High nil: the single key Low
+	Seq       uint64
+}
+
+// Check looks for a conflict with the records from..to-1 of t.
+func (r *ReadSet) Check(t *memtable.Table, from, to int) *Conflict {
+	whole := len(r.Ranges()) > 0 || t.HasRangeDeletes()
+	for i := from; i < to; i++ {
+		if !whole && !r.mayHave(t.Tag(i)) {
+			continue
+		}
+		rec := t.Record(i)
+		if c := r.checkRecord(&rec); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *ReadSet) checkRecord(rec *memtable.Record) *Conflict {
+	if rec.Kind == base.KindRangeDelete {
+		return r.CheckRange(rec.Key, rec.Value, rec.Seq)
+	}
+	if r.find(rec.Tag, rec.Key) >= 0 || r.InRange(rec.Key) {
+		return &Conflict{Low: bytes.Clone(rec.Key), Seq: rec.Seq}
+	}
+	return nil
+}
+
+// InRange reports whether key lies in a range that was read.
+func (r *ReadSet) InRange(key []byte) bool { return len(r.Ranges()) > 0 && r.ranges.holds(key) }
+
+// CheckRange looks for a conflict with a deletion of [low, high).
+func (r *ReadSet) CheckRange(low, high []byte, seq uint64) *Conflict {
+	for i := range r.list {
+		if k := r.Key(i); bytes.Compare(k, low) >= 0 && bytes.Compare(k, high) < 0 {
+			return &Conflict{Low: bytes.Clone(k), Seq: seq}
+		}
+	}
+	if len(r.Ranges()) > 0 && r.ranges.overlap(low, high) {
+		return &Conflict{Low: bytes.Clone(low), High: bytes.Clone(high), Seq: seq}
+	}
+	return nil
+}
 
 // Err returns the conflict as an error in the words of users; nil stays nil.
 func (c *Conflict) Err() error {

@@ -19,7 +19,13 @@
 //	C1 a key read and found absent is in the read set like any other
 //	C2 a range reaches to the last key looked at, or to the scan's bound if the
 //	   scan ran out: so a phantom falls into it
-//	C3 coarsening (Limit) only ever widens what is read
+//	C3 coarsening (SetLimit) only ever widens what is read
+//
+// # Memory
+//
+// A ReadSet keeps to a limit, whatever is read: beyond it what stands close to each
+// other becomes one range (coarsen.go). The price is conflicts with writes to keys
+// that were not read.
 //
 // # Lifetimes
 //

@@ -172,36 +172,6 @@ func TestRangesAreSortedAndDisjoint(t *testing.T) {
 	}
 }
 
-// TestCoarsening: a read set too large for exact keys widens, and never forgets.
-func TestCoarsening(t *testing.T) {
-	var set ReadSet
-	long := func(n int) []byte {
-		k := bytes.Repeat([]byte{'k'}, 60_000)
-		copy(k, key(n))
-		return k
-	}
-	const distinct = 1200 // 72 MB of keys
-	for n := range 2 * distinct {
-		k := long(n % distinct)
-		set.AddKey(k, base.Hash(k))
-	}
-	if size := len(set.keys); size > coarsenBytes || len(set.ranges) == 0 {
-		t.Errorf("%d bytes of keys, %d keys", size, set.Len())
-	}
-	for n := range distinct {
-		var c commits
-		c.add(base.KindPut, long(n), nil)
-		if set.Check(c.table, 0, 1) == nil {
-			t.Fatalf("key %d is forgotten", n)
-		}
-	}
-	var c commits
-	c.add(base.KindPut, []byte("\x01behind everything"), nil)
-	if got := set.Check(c.table, 0, 1); got != nil {
-		t.Errorf("conflict with %q", got.Low)
-	}
-}
-
 // TestDuplicatesTakeNoRoom: reading a key again and again does not grow the set.
 func TestDuplicatesTakeNoRoom(t *testing.T) {
 	var set ReadSet
@@ -210,8 +180,8 @@ func TestDuplicatesTakeNoRoom(t *testing.T) {
 		set.AddKey(k, base.Hash(k))
 		set.AddRange(key(500), key(600))
 	}
-	if set.Len() != 10 || len(set.ranges) != 1 {
-		t.Errorf("%d keys, %d ranges", set.Len(), len(set.ranges))
+	if set.Len() != 10 || len(set.Ranges()) != 1 {
+		t.Errorf("%d keys, %d ranges", set.Len(), len(set.Ranges()))
 	}
 	for i := range 10 {
 		if !bytes.Equal(set.Key(i), key(i)) {

@@ -237,7 +237,7 @@ func (r *Log) entries(s *wal.Loaded, h frame.Header, at int64, payload []byte) e
 	count := uint32(0)
 	for len(payload) > 0 {
 		ent, n := frame.DecodeEntry(payload)
-		if n == 0 || !r.mem.Room(1) {
+		if n == 0 || !r.mem.Fits(1) {
 			return base.Corruptf(s.Name, at, "malformed entry %d of a commit", count)
 		}
 		r.mem.Insert(int(at), ent, base.Hash(ent.Key))

@@ -32,22 +32,29 @@ func Open(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.
 	r.index = t.index
 	r.slots = t.index.newSlots()
 	r.tombs = tombstone.Build(t.tombs)
-	const tombstoneMemory = 96 // with bounds of average length; an estimate
-	r.metaBytes = t.index.memory() + tombstoneMemory*int64(len(t.tombs))
-	b.Add(arena.ClassMeta, r.metaBytes)
+	r.boundBytes = t.tombBytes + int64(len(meta.Smallest)+len(meta.Largest))
+	r.countMeta()
 	return r, nil
+}
+
+// countMeta counts to the budget what the Reader holds beside pages and the point
+// index: the block index, the tombstones, and bounds, those of the table included.
+func (r *Reader) countMeta() {
+	n := r.index.memory() + r.tombs.Memory() + r.boundBytes
+	r.budget.Add(arena.ClassMeta, n-r.metaBytes)
+	r.metaBytes = n
 }
 
 // Resequence changes the global sequence that the table was opened with. Nobody may
 // have read from it yet.
 func (r *Reader) Resequence(seq uint64) {
 	r.meta.GlobalSeq, r.meta.MinSeq, r.meta.MaxSeq = seq, seq, seq
-	var tombs []tombstone.Tombstone
-	for t := range r.tombs.All() {
-		t.Seq = seq
-		tombs = append(tombs, t)
+	tombs := r.tombs.Spans()
+	for i := range tombs {
+		tombs[i].Seq = seq
 	}
 	r.tombs = tombstone.Build(tombs)
+	r.countMeta()
 }
 
 // tail is what stands around the blocks.
@@ -56,6 +63,8 @@ type tail struct {
 	index  *blockIndex
 	tombs  []tombstone.Tombstone
 	props  base.TableMeta
+
+	tombBytes int64 // of the raw pages that the bounds in tombs lie in
 }
 
 // readTail reads and verifies all of the file but the blocks.
@@ -140,6 +149,7 @@ func (r *Reader) eachPage(w *window, t block.PageType, off, end int64, fn func(o
 
 func (r *Reader) readTombstones(w *window, t *tail) error {
 	err := r.eachPage(w, block.PageTombstones, t.footer.tombOff(), t.footer.indexOff(), func(off int64, raw []byte) (err error) {
+		t.tombBytes += int64(len(raw))
 		if t.tombs, err = decodeTombstones(t.tombs, raw); err != nil {
 			return base.Corruptf(r.name, off, "%v", err)
 		}

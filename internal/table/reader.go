@@ -16,17 +16,19 @@ import (
 // Reader reads one table. It is safe for concurrent use until Close.
 type Reader struct {
 	// Constant after Open.
-	src       source
-	name      string
-	id        block.Identity
-	meta      base.TableMeta
-	store     base.ID
-	cache     *cache.Cache
-	budget    *arena.Budget
-	index     *blockIndex
-	slots     []cache.Slot // see blockIndex.newSlots
-	tombs     *tombstone.List
-	metaBytes int64
+	src    source
+	name   string
+	id     block.Identity
+	meta   base.TableMeta
+	store  base.ID
+	cache  *cache.Cache
+	budget *arena.Budget
+	index  *blockIndex
+	slots  []cache.Slot // see blockIndex.newSlots
+	tombs  *tombstone.List
+
+	boundBytes int64 // of the bounds of tombs and of the table
+	metaBytes  int64 // counted as arena.ClassMeta
 
 	points atomic.Pointer[pointindex.Index]
 }

@@ -15,6 +15,7 @@ type Memory struct {
 	Buf []byte       // arena
 
 	Replayed int64 // bytes of log it was made from, by recovery
+	Heap     int64 // bytes of RangeDeleteBytes that are counted to the budget
 
 	refs atomic.Int32
 	free func(*Memory)

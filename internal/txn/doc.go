@@ -10,11 +10,14 @@
 //
 // What a Tx writes stands as entries in a buffer, the way the log will hold them,
 // with a memtable over it. When that grows too large it becomes a private run:
-// tables that no edit names, which the commit publishes with one ingest frame.
+// tables that no edit names, which the commit publishes with one ingest frame. What
+// it holds is counted to the budget of the store, and it may hold less while all
+// transactions together hold much. Its tables are merged as they become many.
 //
 // # Concurrency
 //
-// A Tx and its iterators are for one goroutine at a time.
+// A Tx and its iterators are for one goroutine at a time. One-shot writes that are
+// too large for a frame take turns.
 //
 // # Lifetimes
 //

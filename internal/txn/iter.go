@@ -311,13 +311,13 @@ func (it *Iter) noteWalk() {
 	it.walking = false
 	switch {
 	case it.forward && it.valid:
-		it.tx.reads.AddRange(it.start, append(bytes.Clone(it.rows.Key()), 0))
+		it.tx.noteRange(it.start, append(bytes.Clone(it.rows.Key()), 0))
 	case it.forward:
-		it.tx.reads.AddRange(it.start, it.high)
+		it.tx.noteRange(it.start, it.high)
 	case it.valid:
-		it.tx.reads.AddRange(it.rows.Key(), it.start)
+		it.tx.noteRange(it.rows.Key(), it.start)
 	default:
-		it.tx.reads.AddRange(it.low, it.start)
+		it.tx.noteRange(it.low, it.start)
 	}
 }
 

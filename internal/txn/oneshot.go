@@ -45,6 +45,10 @@ func Delete(e *engine.Engine, bucket, key []byte) error {
 }
 
 func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
+	if frame.MaxEntryHeaderBytes+len(bucket)+len(key)+len(value) > e.Config().SpillBytes() {
+		e.BeginLarge() // before there is a copy of the value
+		defer e.EndLarge()
+	}
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
 	s.entry = frame.AppendEntry(s.entry[:0], kind, s.internal(bucket, key), value)
@@ -53,9 +57,14 @@ func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
 
 // Apply commits encoded entries in their order.
 func Apply(e *engine.Engine, payload []byte, count int) error {
+	if len(payload) > e.Config().SpillBytes() {
+		e.BeginLarge()
+		defer e.EndLarge()
+	}
 	return apply(e, &engine.Write{}, payload, count)
 }
 
+// apply commits entries. For more than SpillBytes the caller has the turn.
 func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	if err := e.Hold(); err != nil {
 		return err
@@ -67,7 +76,7 @@ func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	if count == 0 {
 		return nil
 	}
-	if len(payload) > e.Config().SpillBytes() {
+	if most := e.Config().SpillBytes(); len(payload) > most || manyRangeDeletes(payload, count, most) {
 		return applyLarge(e, payload)
 	}
 	w.Payload, w.Count, w.Durable = payload, count, !e.Config().Relaxed
@@ -75,8 +84,8 @@ func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	return err
 }
 
-// applyLarge commits more than a frame should hold through a transaction, which
-// spills.
+// applyLarge commits more than a frame, or range deletes than a memtable, should
+// hold through a transaction, which spills.
 func applyLarge(e *engine.Engine, payload []byte) error {
 	tx, err := Begin(e, true)
 	if err != nil {
@@ -97,6 +106,7 @@ func applyLarge(e *engine.Engine, payload []byte) error {
 
 // adopt takes entries from the front of payload, where they stay, as the writes
 // of a transaction that has none in memory, and returns how many bytes these are.
+// They are counted to the budget as any writes are.
 func (tx *Tx) adopt(payload []byte) int {
 	tx.lent = true // buf is not the transaction's
 	at := 0
@@ -107,5 +117,6 @@ func (tx *Tx) adopt(payload []byte) int {
 		tx.writes.Insert(at, ent, base.Hash(ent.Key))
 		at += n
 	}
+	tx.count(0)
 	return at
 }

@@ -10,15 +10,9 @@ import (
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/memtable"
-	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 )
-
-// spillFan is how many private runs of about the same size a transaction merges
-// into one: so a row is rewritten a number of times logarithmic in the
-// transaction's size.
-const spillFan = 4
 
 // spill is a private sorted run of a transaction: tables that no edit names. Rows
 // and tombstones are stored with sequence 0; while private, the run has the
@@ -69,54 +63,15 @@ func (tx *Tx) spill() error {
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", engine.SpaceError(err))
 	}
-	if tx.lent { // iterators and slices handed out keep the old buffer alive
+	if tx.lent || cap(tx.buf) > tx.e.GatherBytes()*3/2 {
+		// Iterators and slices handed out keep the old buffer alive, or it is larger
+		// than the next will have to be.
 		tx.buf, tx.lent = nil, false
 	}
 	tx.buf = tx.buf[:0]
 	tx.writes = memtable.NewGrowing(seq + 1)
+	tx.count(0)
 	return tx.addSpill(s)
-}
-
-// addSpill puts s behind the other private runs. A run that lies beside the one
-// before, as those of writes in the order of keys do, is joined to it as it is.
-func (tx *Tx) addSpill(s *spill) error {
-	if n := len(tx.spills); n > 0 {
-		if joined := tx.spills[n-1].join(s); joined != nil {
-			tx.spills[n-1].unref()
-			s.unref()
-			s, tx.spills = joined, tx.spills[:n-1]
-		}
-	}
-	tx.spills = append(tx.spills, s)
-	for n := len(tx.spills); n >= spillFan; n = len(tx.spills) {
-		if tree.SizeOf(tx.spills[n-spillFan].Tables) > 2*tree.SizeOf(tx.spills[n-1].Tables) {
-			break
-		}
-		if err := tx.mergeSpills(n - spillFan); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// join returns a run of the tables of both, nil if their keys overlap. No
-// tombstone of the one reaches the other, so the older may have the sequence of
-// the newer.
-func (s *spill) join(newer *spill) *spill {
-	a, b := s.Tables, newer.Tables
-	switch {
-	case len(a) == 0 || len(b) == 0:
-		return nil
-	case b[len(b)-1].Meta.EndsBefore(a[0].Meta.Smallest):
-		a, b = b, a
-	case !a[len(a)-1].Meta.EndsBefore(b[0].Meta.Smallest):
-		return nil
-	}
-	tables := slices.Concat(a, b)
-	for _, h := range tables {
-		h.Ref()
-	}
-	return newSpill(s.e, tables, newer.seq)
 }
 
 // writeSpill writes rows as a private run with the given sequence.
@@ -132,30 +87,6 @@ func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64) (*s
 		h.Ref()
 	}
 	return newSpill(e, tables, seq), nil
-}
-
-// mergeSpills makes one private run of all from the i-th on.
-func (tx *Tx) mergeSpills(i int) error {
-	old := tx.spills[i:]
-	var rows []base.Iterator
-	var tombs []*tombstone.List
-	for _, s := range old {
-		rows = append(rows, s.NewIter(tx.slot, table.IterOptions{NoCache: true}))
-		for _, h := range s.Tables {
-			tombs = append(tombs, h.Tombstones())
-		}
-	}
-	m := iterator.NewMerging(rows...)
-	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), old[len(old)-1].seq)
-	m.Close()
-	if err != nil {
-		return fmt.Errorf("spill of a large transaction: %w", engine.SpaceError(err))
-	}
-	for _, s := range old {
-		s.unref()
-	}
-	tx.spills = append(tx.spills[:i:i], merged)
-	return nil
 }
 
 func (tx *Tx) dropSpills() {

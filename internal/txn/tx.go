@@ -1,15 +1,10 @@
 package txn
 
 import (
-	"bytes"
-	"encoding/binary"
-	"slices"
-
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/epoch"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/tree"
@@ -30,12 +25,14 @@ type Tx struct {
 	// the runs it had to spill, oldest first.
 	buf     []byte
 	lent    bool  // somebody may still read buf: it must not be reused
-	counted int64 // bytes counted as arena.ClassTx
+	room    int   // what the writes may take before they are counted again
+	counted int64 // bytes counted to the budget
 	writes  *memtable.Table
 	spills  []*spill
 
-	reads mvcc.ReadSet
-	iters map[*Iter]struct{}
+	reads     mvcc.ReadSet
+	readBytes int64 // of it counted as arena.ClassTx
+	iters     map[*Iter]struct{}
 
 	// What keeps slices from Get alive until the end.
 	mems        []*tree.Memory
@@ -53,9 +50,10 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 		return nil, base.ErrReadOnly
 	}
 	r, snapshot := e.BeginSnapshot()
-	tx := &Tx{e: e, r: r, slot: r.Slot, snapshot: snapshot, writable: writable, durable: !e.Config().Relaxed}
+	tx := &Tx{e: e, r: r, slot: r.Slot, snapshot: snapshot, writable: writable, durable: !e.Config().Relaxed, room: countStep}
 	if writable {
 		tx.writes = memtable.NewGrowing(base.SeqPrivate)
+		tx.reads.SetLimit(e.Config().Memory / 64)
 	}
 	return tx, nil
 }
@@ -82,7 +80,7 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 		if f, err := tx.own(key, hash); f.OK || err != nil {
 			return f.Value, orNotFound(&f, err)
 		}
-		tx.reads.AddKey(key, hash)
+		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
@@ -100,7 +98,7 @@ func (tx *Tx) Has(key []byte) (bool, error) {
 		if f, err := tx.own(key, hash); f.OK || err != nil {
 			return f.Live(), err
 		}
-		tx.reads.AddKey(key, hash)
+		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
@@ -193,61 +191,6 @@ func (tx *Tx) mayPin(n int64) bool {
 	return true
 }
 
-// growAtOnce is the size from which a transaction's buffer grows to its limit in
-// one step.
-const growAtOnce = 4 << 20
-
-// recordBytes is about what the index of a transaction's writes takes for each.
-const recordBytes = 32
-
-// held is what the writes take that are in memory.
-func (tx *Tx) held() int { return len(tx.buf) + recordBytes*tx.writes.Len() }
-
-// count counts a transaction that will spill to the budget, until it ends. Its
-// memory is on the Go heap, which grows to twice what is in use.
-func (tx *Tx) count() {
-	if tx.counted == 0 {
-		tx.counted = 2 * int64(tx.e.Config().GatherBytes())
-		tx.e.CountWrites(tx.counted)
-	}
-}
-
-// Put sets key's value.
-func (tx *Tx) Put(key, value []byte) error { return tx.write(base.KindPut, key, value) }
-
-// Delete removes key.
-func (tx *Tx) Delete(key []byte) error { return tx.write(base.KindDelete, key, nil) }
-
-// DeleteRange removes the keys in [low, high).
-func (tx *Tx) DeleteRange(low, high []byte) error {
-	if tx.writable && bytes.Compare(low, high) >= 0 {
-		return nil
-	}
-	return tx.write(base.KindRangeDelete, low, high)
-}
-
-func (tx *Tx) write(kind base.Kind, key, value []byte) error {
-	if !tx.writable {
-		return base.ErrReadOnly
-	}
-	if len(tx.buf) > 0 && tx.held()+len(key)+len(value) > tx.e.Config().GatherBytes() {
-		if err := tx.spill(); err != nil {
-			return err
-		}
-	}
-	at := len(tx.buf)
-	if at > growAtOnce && cap(tx.buf)-at < 2*binary.MaxVarintLen64+1+len(key)+len(value) {
-		// It will spill: growing step by step would copy it many times over.
-		tx.count()
-		tx.buf = slices.Grow(tx.buf, tx.e.Config().GatherBytes()-at+len(key)+len(value)+64)
-	}
-	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
-	tx.writes.SetBuffer(tx.buf)
-	e, _ := frame.DecodeEntry(tx.buf[at:])
-	tx.writes.Insert(at, e, base.Hash(key))
-	return nil
-}
-
 // Commit ends the transaction and makes its writes visible. It returns the
 // commit's sequence; of a transaction that wrote nothing, its snapshot.
 func (tx *Tx) Commit() (uint64, error) {
@@ -286,7 +229,7 @@ func (tx *Tx) end() {
 	}
 	tx.dropSpills()
 	tx.e.Unpin(tx.pinnedBytes)
-	tx.e.CountWrites(-tx.counted)
+	tx.e.CountWrites(-tx.counted - tx.readBytes)
 	tx.e.EndSnapshot(tx.r)
 	tx.e.Release()
 	tx.buf, tx.writes, tx.mems, tx.pages = nil, nil, nil, nil

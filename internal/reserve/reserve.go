@@ -1,0 +1,61 @@
+// Package reserve puts space aside on a disk, in a file that nobody writes to.
+//
+// # Concurrency
+//
+// All methods may be called at once.
+//
+// # Lifetimes
+//
+// What one process puts aside another may find after a crash; Drop gives it back.
+package reserve
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Space is put aside in one file.
+type Space struct {
+	fs   vfs.FS
+	name string
+
+	mu    sync.Mutex
+	bytes int64
+}
+
+// New returns the space that the file name takes: none yet.
+func New(fsys vfs.FS, name string) *Space { return &Space{fs: fsys, name: name} }
+
+// Hold puts at least so many bytes aside. If it fails, what was put aside still is.
+func (s *Space) Hold(bytes int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bytes <= s.bytes {
+		return nil
+	}
+	f, err := s.fs.OpenReadWrite(s.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = s.fs.Create(s.name)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Preallocate(0, bytes); err != nil {
+		return err
+	}
+	s.bytes = bytes
+	return nil
+}
+
+// Release gives the space back and reports whether there was any, from an earlier
+// process included.
+func (s *Space) Release() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = 0
+	return s.fs.Remove(s.name) == nil
+}

@@ -1,0 +1,87 @@
+package txn
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+)
+
+// growAtOnce is the size from which a transaction's buffer grows to its limit in
+// one step: it will spill, and growing step by step would copy it many times over.
+const growAtOnce = 4 << 20
+
+// countStep is by how much the writes of a transaction grow between two counts to
+// the budget: those that stay smaller touch nothing that others share.
+const countStep = 64 << 10
+
+// heapFactor is how much memory the Go heap takes for what is in use of it.
+const heapFactor = 2
+
+// recordBytes is about what the index of a transaction's writes takes for each.
+const recordBytes = 32
+
+// Put sets key's value.
+func (tx *Tx) Put(key, value []byte) error { return tx.write(base.KindPut, key, value) }
+
+// Delete removes key.
+func (tx *Tx) Delete(key []byte) error { return tx.write(base.KindDelete, key, nil) }
+
+// DeleteRange removes the keys in [low, high).
+func (tx *Tx) DeleteRange(low, high []byte) error {
+	if tx.writable && bytes.Compare(low, high) >= 0 {
+		return nil
+	}
+	return tx.write(base.KindRangeDelete, low, high)
+}
+
+func (tx *Tx) write(kind base.Kind, key, value []byte) error {
+	if !tx.writable {
+		return base.ErrReadOnly
+	}
+	n := len(key) + len(value)
+	if tx.held()+n > tx.room {
+		if err := tx.makeRoom(n); err != nil {
+			return err
+		}
+	}
+	at := len(tx.buf)
+	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
+	tx.writes.SetBuffer(tx.buf)
+	e, _ := frame.DecodeEntry(tx.buf[at:])
+	tx.writes.Insert(at, e, base.Hash(key))
+	if n > countStep && tx.held() > tx.e.GatherBytes() {
+		return tx.spill() // too large to be kept until the next write
+	}
+	return nil
+}
+
+// held is what the writes take that are in memory.
+func (tx *Tx) held() int { return len(tx.buf) + tx.indexed() }
+
+// indexed is what of that is not the entries themselves.
+func (tx *Tx) indexed() int { return recordBytes*tx.writes.Len() + tx.writes.RangeDeleteBytes() }
+
+// makeRoom is called before a write of n bytes that goes beyond room.
+func (tx *Tx) makeRoom(n int) error {
+	limit := tx.e.GatherBytes()
+	if len(tx.buf) > 0 && tx.held()+n > limit {
+		if err := tx.spill(); err != nil {
+			return err
+		}
+	}
+	if at := len(tx.buf); at > growAtOnce && cap(tx.buf) < limit {
+		tx.buf = slices.Grow(tx.buf, limit-at)
+	}
+	tx.count(n)
+	return nil
+}
+
+// count counts to the budget what the writes take, with n bytes to come.
+func (tx *Tx) count(n int) {
+	now := heapFactor * int64(max(cap(tx.buf), len(tx.buf)+n)+tx.indexed())
+	tx.e.CountWrites(now - tx.counted)
+	tx.counted = now
+	tx.room = (tx.held()+n)/countStep*countStep + countStep
+}

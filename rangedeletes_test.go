@@ -1,0 +1,102 @@
+package cairn_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+func rangeOf(n int) cairn.Range {
+	return cairn.Range{Low: fmt.Appendf(nil, "key%09d", 3*n), High: fmt.Appendf(nil, "key%09d", 3*n+2)}
+}
+
+// TestRangeDeletesFillMemtables: a memtable is flushed when its range deletes take
+// memory, long before its records do.
+func TestRangeDeletesFillMemtables(t *testing.T) {
+	const memory, n = 16 << 20, 60_000
+	db := openNew(t, &cairn.Options{Memory: memory, Durability: cairn.Relaxed})
+	b := cairn.NewBatch()
+	most := int64(0)
+	for i := range n {
+		if b.DeleteRange(rangeOf(i)); b.Len() == 100 {
+			check(t, db.Write(b))
+			b.Reset()
+			most = max(most, db.Stats().Memtables)
+		}
+	}
+	s := db.Stats()
+	t.Logf("%d flushes, memtables took %d bytes at most", s.Flushes, most)
+	if s.Flushes < n/(memory/16/4/100) || most > memory/2 {
+		t.Errorf("%d flushes, memtables took %d bytes at most", s.Flushes, most)
+	}
+}
+
+// TestBatchOfRangeDeletes: one batch may have more range deletes than a memtable
+// should hold, in a memtable alone, after others, and when it is recovered; and it
+// may have so many that it is written as a large transaction.
+func TestBatchOfRangeDeletes(t *testing.T) {
+	large(t)
+	for _, n := range []int{1, 100, 250, 1000, 20_000} { // at 1 MiB a segment has room for about 110
+		m := memfs.New()
+		db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 20})
+		deadline := time.AfterFunc(time.Minute, func() { panic("a batch waits for ever") })
+		b := cairn.NewBatch()
+		for round := range 3 {
+			b.Reset()
+			for i := range n {
+				b.Put(rangeOf(i).Low, nil)
+			}
+			check(t, db.Write(b))
+			b.Reset()
+			for i := range n {
+				b.DeleteRange(rangeOf(i))
+			}
+			b.Put([]byte("round"), fmt.Append(nil, round))
+			check(t, db.Write(b))
+		}
+		deadline.Stop()
+		again := openAt(t, "/db", &cairn.Options{FS: m.Crash(memfs.Everything()), Memory: 1 << 20})
+		wantValue(t, again, "round", "2")
+		check(t, again.View(func(tx *cairn.Tx) error {
+			keys := 0
+			for range tx.Keys(cairn.Range{}) {
+				keys++
+			}
+			if keys != 1 {
+				t.Errorf("%d range deletes: %d keys are left", n, keys)
+			}
+			return nil
+		}))
+	}
+}
+
+// TestTransactionOfRangeDeletes: a transaction writes its range deletes to tables as
+// soon as they take more than it may gather.
+func TestTransactionOfRangeDeletes(t *testing.T) {
+	large(t)
+	const n, some = 50_000, 8_000 // 8,000 are half a megabyte of records
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 16 << 20})
+	put(t, db, "key000000000", "v")
+	put(t, db, "key000000002", "v")
+	files := len(m.Files())
+	tx, err := db.Begin(true)
+	check(t, err)
+	defer tx.Rollback()
+	for i := range some {
+		check(t, tx.DeleteRange(rangeOf(i)))
+	}
+	if len(m.Files()) == files {
+		t.Error("nothing has been spilled")
+	}
+	for i := some; i < n; i++ {
+		check(t, tx.DeleteRange(rangeOf(i)))
+	}
+	check(t, tx.Commit())
+	wantValue(t, db, "key000000000", "")
+	wantValue(t, db, "key000000002", "v")
+}
