@@ -4,9 +4,11 @@
 //	cairn-bench run                       the quick suite, within 10 minutes
 //	cairn-bench run -full -json out.json  the full suite, and its raw figures
 //	cairn-bench list                      engines, workloads, what each can do
+//	cairn-bench report out.json           a saved run again, as text or HTML
+//	cairn-bench compare a.json b.json     two runs, with significance
 //
-// Exit codes: 0 all cells count; 1 a cell is void or failed, or the run could not
-// be made; 2 wrong usage; 130 interrupted.
+// Exit codes: 0 all cells count; 1 a cell is void or failed, the run could not be
+// made, or compare -fail-above says so; 2 wrong usage; 130 interrupted.
 package main
 
 import (
@@ -41,7 +43,7 @@ func command() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), listCommand())
+	root.AddCommand(runCommand(), listCommand(), reportCommand(), compareCommand())
 	root.SetArgs(doubleDashes(os.Args[1:]))
 	return root
 }

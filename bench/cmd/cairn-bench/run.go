@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/harness"
-	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -31,7 +31,11 @@ type flags struct {
 	seed              uint64
 	budget, timeout   time.Duration
 	dir, json, format string
+	html              string
 }
+
+// defaultPage is where whole suites leave their report.
+const defaultPage = "cairn-bench.html"
 
 func runCommand() *cobra.Command {
 	var f flags
@@ -56,7 +60,8 @@ func runCommand() *cobra.Command {
 	set.DurationVar(&f.timeout, "timeout", 0, "for one cell (default: far more than it should take)")
 	set.StringVar(&f.dir, "dir", "", "where the data go (default: the directory for temporary files)")
 	set.StringVar(&f.json, "json", "", "also write everything measured to this file")
-	set.StringVar(&f.format, "format", "text", "of standard output: text, json or benchstat")
+	set.StringVar(&f.html, "html", "", "write the report for browsers to this file, none for no file (default: "+defaultPage+" for whole suites)")
+	set.StringVar(&f.format, "format", "text", "of standard output: text, json, benchstat or html")
 	return cmd
 }
 
@@ -90,6 +95,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 	}
 	if err := f.write(cmd.OutOrStdout(), run); err != nil {
 		return err
+	}
+	if f.html != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "cairn-bench: the report for browsers is %s\n", f.html)
 	}
 	if bad := run.Bad(); len(bad) > 0 {
 		return fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
@@ -130,8 +138,28 @@ func (f *flags) check() error {
 		return fmt.Errorf("-rounds %d", f.rounds)
 	case syncModes[f.sync] == nil:
 		return fmt.Errorf("-sync %q: want on, off or both", f.sync)
-	case f.format != "text" && f.format != "json" && f.format != "benchstat":
-		return fmt.Errorf("-format %q: want text, json or benchstat", f.format)
+	}
+	if err := checkFormat(f.format); err != nil {
+		return err
+	}
+	return f.choosePage()
+}
+
+// choosePage decides where the HTML report goes and that it can go there: to find out
+// after hours of measuring would be late.
+func (f *flags) choosePage() error {
+	part := f.n > 0 || f.values > 0 || len(f.suite) > 0 || len(f.engines) > 0
+	switch {
+	case f.html == "none":
+		f.html = ""
+		return nil
+	case f.html == "" && (f.quick || f.full || !part):
+		f.html = defaultPage
+	case f.html == "":
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(f.html)); err != nil || !info.IsDir() {
+		return fmt.Errorf("-html %s: no directory %s", f.html, filepath.Dir(f.html))
 	}
 	return nil
 }
@@ -166,13 +194,12 @@ func (f *flags) write(w io.Writer, run *result.Run) error {
 			return err
 		}
 	}
-	switch f.format {
-	case "json":
-		return run.Encode(w)
-	case "benchstat":
-		return report.Benchstat(w, run)
+	if f.html != "" {
+		if err := writePage(f.html, run); err != nil {
+			return err
+		}
 	}
-	return report.Text(w, run)
+	return show(w, f.format, run)
 }
 
 func writeJSON(name string, run *result.Run) error {

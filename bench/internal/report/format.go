@@ -7,8 +7,8 @@ import (
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// formatValue prints a number with three digits and a unit people read.
-func formatValue(v float64, unit result.Unit) string {
+// FormatValue prints a number with three digits and a unit people read.
+func FormatValue(v float64, unit result.Unit) string {
 	switch unit {
 	case result.NanosPerOp, result.Nanos:
 		return scale(v, []step{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}})
@@ -45,9 +45,9 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// formatFigure adds the spread: "+-" for a confidence interval, "~" for a range.
-func formatFigure(f Figure, unit result.Unit) string {
-	text := formatValue(f.Median, unit)
+// FormatFigure adds the spread: "+-" for a confidence interval, "~" for a range.
+func FormatFigure(f Figure, unit result.Unit) string {
+	text := FormatValue(f.Median, unit)
 	if f.Rounds < 2 {
 		return text
 	}
@@ -55,10 +55,11 @@ func formatFigure(f Figure, unit result.Unit) string {
 	if f.Interval {
 		mark = "+-"
 	}
-	return fmt.Sprintf("%s %s%.0f%%", text, mark, 100*f.spread())
+	return fmt.Sprintf("%s %s%.0f%%", text, mark, 100*f.Spread())
 }
 
-func formatRatio(r float64) string {
+// FormatRatio prints how many times one figure is another.
+func FormatRatio(r float64) string {
 	switch {
 	case math.IsInf(r, 1):
 		return "more than none"

@@ -65,10 +65,10 @@ func TestOneBadRoundVoidsTheRow(t *testing.T) {
 
 func TestFloorAndVoidAreNeverBest(t *testing.T) {
 	table := Tabulate(sample())[0]
-	if name, f, ok := table.Best("put", anyEngine); !ok || name != "rival" || f.Median != 201 {
+	if name, f, ok := table.Best("put", AnyEngine); !ok || name != "rival" || f.Median != 201 {
 		t.Errorf("best put: %s %v", name, f.Median)
 	}
-	if name, _, _ := table.Best("get", anyEngine); name != "cairn" {
+	if name, _, _ := table.Best("get", AnyEngine); name != "cairn" {
 		t.Errorf("best get: %s", name)
 	}
 }
@@ -83,7 +83,7 @@ func TestSummarise(t *testing.T) {
 		{[]float64{3, 1, 2}, 2, 1, 3, false},
 		{[]float64{6, 1, 2, 3, 4, 5}, 3.5, 1, 6, true}, // 6 values: the whole range is the 95 % interval
 	} {
-		f := summarise(c.values)
+		f := Summarise(c.values)
 		if f.Median != c.median || f.Low != c.low || f.High != c.high || f.Interval != c.interval {
 			t.Errorf("%v: %+v", c.values, f)
 		}
@@ -92,7 +92,7 @@ func TestSummarise(t *testing.T) {
 	for i := range many {
 		many[i] = float64(i)
 	}
-	if f := summarise(many); !f.Interval || f.Low <= 0 || f.High >= 19 {
+	if f := Summarise(many); !f.Interval || f.Low <= 0 || f.High >= 19 {
 		t.Errorf("20 values: the interval %v to %v is no narrower than the range", f.Low, f.High)
 	}
 }
@@ -107,7 +107,7 @@ func TestDoubt(t *testing.T) {
 		t.Errorf("%q", once.Doubt())
 	}
 	none := Gap{Cairn: Figure{Median: 2}, Best: Figure{}}
-	if formatRatio(none.Ratio()) != "more than none" || (Gap{}).Ratio() != 1 {
+	if FormatRatio(none.Ratio()) != "more than none" || (Gap{}).Ratio() != 1 {
 		t.Error("a rival at zero")
 	}
 }
@@ -191,7 +191,7 @@ func TestFormatValue(t *testing.T) {
 		{12345, result.Nanos, "12.3 us"}, {3.6e12, result.Nanos, "3600 s"},
 		{1480, result.Bytes, "1.48 kB"}, {268435456, result.Bytes, "268 MB"}, {0.08, result.AllocsPerOp, "0.08"}, {18, result.AllocsPerOp, "18.0"},
 	} {
-		if got := formatValue(c.v, c.unit); got != c.want {
+		if got := FormatValue(c.v, c.unit); got != c.want {
 			t.Errorf("%v %s: %q, want %q", c.v, c.unit, got, c.want)
 		}
 	}

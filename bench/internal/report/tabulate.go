@@ -33,6 +33,8 @@ type Row struct {
 	Status  result.Status     // the worst of all rounds
 	Reason  string            // of that status
 	Notes   []string
+
+	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
 }
 
 // Table is one workload.
@@ -103,12 +105,12 @@ func makeFigure(key string, cells []result.Cell) Figure {
 	if len(values) == 0 {
 		return Figure{None: "not measured"}
 	}
-	return summarise(values)
+	return Summarise(values)
 }
 
-// summarise: benchmath gives no interval for fewer than six values, then the
+// Summarise takes the median of values and its interval: benchmath gives no interval for fewer than six values, then the
 // range of the values stands in.
-func summarise(values []float64) Figure {
+func Summarise(values []float64) Figure {
 	s := benchmath.NewSample(values, &benchmath.DefaultThresholds)
 	sum := benchmath.AssumeNothing.Summary(s, 0.95)
 	f := Figure{Median: sum.Center, Low: sum.Lo, High: sum.Hi, Rounds: len(values), Interval: true}
@@ -118,8 +120,8 @@ func summarise(values []float64) Figure {
 	return f
 }
 
-// spread is the greater distance of an end from the median, relative to it.
-func (f Figure) spread() float64 {
+// Spread is the greater distance of an end from the median, relative to it.
+func (f Figure) Spread() float64 {
 	if f.Median == 0 {
 		return 0
 	}
@@ -140,7 +142,7 @@ func (t Table) Find(engine string) (Row, bool) {
 func (t Table) Best(column string, take func(result.Engine) bool) (engine string, f Figure, ok bool) {
 	for _, r := range t.Rows {
 		have := r.Figures[column]
-		if !have.Known() || r.Engine.Floor || !take(r.Engine) {
+		if !have.Known() || r.Engine.Floor || r.Unsynced != "" || !take(r.Engine) {
 			continue
 		}
 		if !ok || have.Median < f.Median {
@@ -150,8 +152,10 @@ func (t Table) Best(column string, take func(result.Engine) bool) (engine string
 	return engine, f, ok
 }
 
-func anyEngine(result.Engine) bool { return true }
-func rival(e result.Engine) bool   { return e.Name != Subject }
+// AnyEngine is for Best: every store counts.
+func AnyEngine(result.Engine) bool { return true }
+
+func rival(e result.Engine) bool { return e.Name != Subject }
 
 // Gap is a figure of Cairn beside the best rival's.
 type Gap struct {
@@ -184,7 +188,7 @@ func (g Gap) Doubt() string {
 // Gaps compares Cairn with the best rival in every ranked column of a table.
 func (t Table) Gaps() []Gap {
 	row, ok := t.Find(Subject)
-	if !ok {
+	if !ok || row.Unsynced != "" {
 		return nil
 	}
 	var gaps []Gap

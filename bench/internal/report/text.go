@@ -49,23 +49,24 @@ func (p *printer) behind() {
 	gaps := Behind(p.tables)
 	switch {
 	case compared == 0:
-		p.line("  nothing to compare: %s", p.whyNotCompared())
+		p.line("  nothing to compare: %s", WhyNotCompared(p.tables))
 	case len(gaps) == 0:
 		p.line("  nowhere: best in all %d figures compared", compared)
 	default:
 		p.line("  in %d of %d figures (ratio: cairn's figure divided by the best rival's)", len(gaps), compared)
 		t := newTable("ratio", "workload", "figure", "cairn", "best rival", "", "doubt")
 		for _, g := range gaps {
-			t.AppendRow(table.Row{formatRatio(g.Ratio()), g.Workload.ID, g.Column.Title,
-				formatFigure(g.Cairn, g.Column.Unit), formatFigure(g.Best, g.Column.Unit), g.Rival, g.Doubt()})
+			t.AppendRow(table.Row{FormatRatio(g.Ratio()), g.Workload.ID, g.Column.Title,
+				FormatFigure(g.Cairn, g.Column.Unit), FormatFigure(g.Best, g.Column.Unit), g.Rival, g.Doubt()})
 		}
 		p.line("%s", t.Render())
 	}
 	p.line("")
 }
 
-func (p *printer) whyNotCompared() string {
-	for _, t := range p.tables {
+// WhyNotCompared says why there is no figure of Cairn beside one of a rival.
+func WhyNotCompared(tables []Table) string {
+	for _, t := range tables {
 		if row, ok := t.Find(Subject); ok && row.Reason != "" {
 			return "cairn " + row.Reason
 		}
@@ -89,9 +90,9 @@ func (p *printer) conditions() {
 	m, d := p.run.Machine, p.run.Data
 	p.line("CONDITIONS")
 	p.line("  machine    %s/%s %s, %s, %d cores for Go, memory %s, load when it began %s", m.OS, m.Arch, m.Kernel, m.CPU, m.Cores,
-		formatValue(float64(m.MemoryBytes), result.Bytes), orUnknown(m.Load))
+		FormatValue(float64(m.MemoryBytes), result.Bytes), orUnknown(m.Load))
 	p.line("  go         %s %s", m.Go, strings.Join(m.Environment, " "))
-	p.line("  disk       %s; a 4 KiB write with fsync takes %s (median of 15)", orUnknown(m.Filesystem), formatValue(float64(m.SyncDelay), result.Nanos))
+	p.line("  disk       %s; a 4 KiB write with fsync takes %s (median of 15)", orUnknown(m.Filesystem), FormatValue(float64(m.SyncDelay), result.Nanos))
 	if m.Volatile {
 		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
 	}
@@ -103,21 +104,21 @@ func (p *printer) conditions() {
 	}
 	p.line("  took       %s", p.run.Elapsed.Round(100*time.Millisecond))
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
-	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", p.before())
+	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
 	p.line("  durability as each engine was asked; the system calls are not counted in this version")
 	p.line("")
 }
 
-// before is the greatest resident size any cell had before its engine was opened.
-func (p *printer) before() string {
+// BeforeOpening is the greatest resident size any cell had before its engine was opened.
+func BeforeOpening(run *result.Run) string {
 	most := 0.0
-	for _, c := range p.run.Cells {
+	for _, c := range run.Cells {
 		most = max(most, c.Metrics[result.RSSBefore])
 	}
 	if most == 0 {
 		return "an unknown part"
 	}
-	return "up to " + formatValue(most, result.Bytes)
+	return "up to " + FormatValue(most, result.Bytes)
 }
 
 func not(yes bool) string {
@@ -155,9 +156,9 @@ func (p *printer) table(t Table) {
 	for _, c := range w.Conditions {
 		p.line("  - %s", c)
 	}
-	p.line("  - data set %s%s; values compress %.2fx by snappy", formatValue(float64(w.DataBytes), result.Bytes), p.ofMemory(w.DataBytes), w.Snappy)
+	p.line("  - data set %s%s; values compress %.2fx by snappy", FormatValue(float64(w.DataBytes), result.Bytes), p.ofMemory(w.DataBytes), w.Snappy)
 	notes := &footnotes{}
-	for _, group := range groups(w.Columns) {
+	for _, group := range Groups(w.Columns) {
 		p.line("%s", render(t, group, notes))
 	}
 	for i, note := range notes.list {
@@ -177,8 +178,8 @@ func (p *printer) ofMemory(size int64) string {
 	return fmt.Sprintf(" = %.2g %% of memory: the page cache holds all of it", share)
 }
 
-// groups splits the columns by their group, in order of appearance.
-func groups(columns []result.Column) [][]result.Column {
+// Groups splits the columns by their group, in order of appearance.
+func Groups(columns []result.Column) [][]result.Column {
 	var split [][]result.Column
 	at := map[string]int{}
 	for _, c := range columns {
@@ -248,8 +249,8 @@ func cellText(t Table, row Row, c result.Column, notes *footnotes) string {
 	if !f.Known() {
 		return "n/a " + notes.mark(row.Engine.Name+": "+f.None)
 	}
-	value := formatFigure(f, c.Unit)
-	if _, best, ok := t.Best(c.Key, anyEngine); c.Ranked && ok && best.Median == f.Median && !row.Engine.Floor {
+	value := FormatFigure(f, c.Unit)
+	if _, best, ok := t.Best(c.Key, AnyEngine); c.Ranked && ok && best.Median == f.Median && !row.Engine.Floor {
 		return "* " + value
 	}
 	return value
@@ -269,7 +270,7 @@ func ratioRow(t Table, columns []result.Column) (row table.Row, any bool) {
 			continue
 		}
 		any = true
-		row = append(row, formatRatio(g.Ratio())+" "+g.Rival)
+		row = append(row, FormatRatio(g.Ratio())+" "+g.Rival)
 	}
 	return row, any
 }

@@ -140,6 +140,9 @@ type Cell struct {
 	NA       map[string]string  `json:"na,omitempty"` // column: why it has no figure
 	Notes    []string           `json:"notes,omitempty"`
 	Elapsed  time.Duration      `json:"elapsed_ns"`
+
+	Latency map[string]float64 `json:"latency,omitempty"` // percentile, as in "put p99.9": ns
+	Series  []Second           `json:"series,omitempty"`  // over time
 }
 
 // Encode writes the run as indented JSON.

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cairndb/cairn/bench/internal/report"
+	"github.com/cairndb/cairn/bench/internal/report/html"
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// formats of a report on standard output.
+var formats = map[string]func(io.Writer, *result.Run) error{
+	"text":      report.Text,
+	"json":      func(w io.Writer, run *result.Run) error { return run.Encode(w) },
+	"benchstat": report.Benchstat,
+	"html":      html.Write,
+}
+
+func reportCommand() *cobra.Command {
+	var format, page string
+	cmd := &cobra.Command{
+		Use:   "report run.json",
+		Short: "show a saved run again",
+		Args:  fileArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := readRun(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			if page != "" {
+				if err := writePage(page, run); err != nil {
+					return err
+				}
+			}
+			if page != "" && !cmd.Flags().Changed("format") {
+				return nil
+			}
+			return show(cmd.OutOrStdout(), format, run)
+		},
+		PreRunE: func(*cobra.Command, []string) error { return checkFormat(format) },
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "of standard output: text, json, benchstat or html; none if only -html is given")
+	cmd.Flags().StringVar(&page, "html", "", "write the report for browsers to this file")
+	return cmd
+}
+
+func fileArgs(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("want the files of %d runs, as run -json writes them", n)}
+		}
+		return nil
+	}
+}
+
+func checkFormat(format string) error {
+	if formats[format] == nil {
+		return usageError{fmt.Errorf("-format %q: want text, json, benchstat or html", format)}
+	}
+	return nil
+}
+
+func show(w io.Writer, format string, run *result.Run) error { return formats[format](w, run) }
+
+func readRun(name string) (*result.Run, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	run, err := result.Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return run, nil
+}
+
+// writePage replaces a file by the report, whole or not at all.
+func writePage(name string, run *result.Run) error {
+	var page bytes.Buffer
+	if err := html.Write(&page, run); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*.html")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(page.Bytes())
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
