@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 		expect(t, err, cairn.ErrNoSpace)
 		for range 3 { // large ones do not get in either, and leave nothing behind
 			big := cairn.NewBatch()
-			for i := range 800 {
+			for i := range 2500 { // more than compaction may free meanwhile
 				big.Put(fmt.Appendf(nil, "big%05d", i), noise())
 			}
 			expect(t, db.Write(big), cairn.ErrNoSpace)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,12 +13,12 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
-	"github.com/cairndb/cairn/vfs"
 )
 
 // Open opens the store in cfg.Dir, and makes it if there is none.
@@ -56,11 +55,11 @@ func newEngine(cfg Config) *Engine {
 }
 
 func (e *Engine) open0() error {
-	made, err := e.prepareDir()
+	made, err := directory.Make(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
 	if err != nil {
 		return err
 	}
-	if err := e.takeLock(); err != nil {
+	if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly, e.cfg.LockTimeout); err != nil {
 		return err
 	}
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
@@ -77,68 +76,9 @@ func (e *Engine) open0() error {
 	return nil
 }
 
-// prepareDir makes the directory and its parents, unless it is there, and returns
-// how many it made. syncParents makes them durable.
-func (e *Engine) prepareDir() (made int, err error) {
-	info, err := e.cfg.FS.Stat(e.cfg.Dir)
-	if err == nil && !info.Dir {
-		return 0, fmt.Errorf("open store %s: %w: it is a file, not a directory", e.cfg.Dir, fs.ErrInvalid)
-	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) || e.cfg.ReadOnly {
-		return 0, wrap(err, "open store")
-	}
-	for dir := e.cfg.Dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir; made++ {
-		dir = filepath.Dir(dir)
-		_, err = e.cfg.FS.Stat(dir)
-	}
-	return made, wrap(e.cfg.FS.MkdirAll(e.cfg.Dir), "make directory of the store")
-}
-
-// syncParents makes the entry of the store's directory durable, and those of its
-// parents. It does so for every store that is made, also where the directory was
-// there: an Open that failed may have made it, or the caller a moment ago. Further
-// up than that, what cannot be synced is not ours.
-func (e *Engine) syncParents(made int) error {
-	dir := e.cfg.Dir
-	for i := 0; filepath.Dir(dir) != dir; i++ {
-		dir = filepath.Dir(dir)
-		err := e.cfg.FS.SyncDir(dir)
-		switch {
-		case err == nil || i > 0 && i >= made || made == 0 && errors.Is(err, fs.ErrPermission):
-		default:
-			return fmt.Errorf("make directory of the store: %w", err)
-		}
-	}
-	return nil
-}
-
-func wrap(err error, what string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
-// takeLock takes the lock, waiting up to LockTimeout. A read-only Open shares it;
-// it does not make the file, without which nobody can be writing.
-func (e *Engine) takeLock() error {
-	if _, err := e.cfg.FS.Stat(e.path(base.FileLock, 0)); e.cfg.ReadOnly && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	deadline := time.Now().Add(e.cfg.LockTimeout)
-	for {
-		var err error
-		e.lock, err = e.cfg.FS.Lock(e.path(base.FileLock, 0), e.cfg.ReadOnly)
-		if err == nil || !errors.Is(err, vfs.ErrLocked) || !time.Now().Before(deadline) {
-			return wrap(err, "lock store")
-		}
-		time.Sleep(min(10*time.Millisecond, time.Until(deadline)))
-	}
-}
-
 // create makes an empty store.
 func (e *Engine) create(made int) (*manifest.State, error) {
-	if err := e.syncParents(made); err != nil {
+	if err := directory.SyncParents(e.cfg.FS, e.cfg.Dir, made); err != nil {
 		return nil, err
 	}
 	names, err := e.cfg.FS.List(e.cfg.Dir)
@@ -178,7 +118,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.visible.Store(c.nextSeq - 1)
 	if !e.cfg.ReadOnly {
-		return e.removeGarbage()
+		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened)
 	}
 	return nil
 }
@@ -192,45 +132,6 @@ func (e *Engine) openTables(state *manifest.State) error {
 		e.handles[meta.Num] = h
 	}
 	return nil
-}
-
-// removeGarbage removes what earlier runs left behind: files of interrupted
-// flushes and edits. Unknown names are never touched, nor are files that something
-// else has made under names like ours.
-func (e *Engine) removeGarbage() error {
-	names, err := e.cfg.FS.List(e.cfg.Dir)
-	if err != nil {
-		return err
-	}
-	garbage := manifest.Obsolete(names, e.opened, nil)
-	for _, name := range names {
-		if t, _ := base.ParseFileName(name); t == base.FileReserve {
-			garbage = append(garbage, name)
-		}
-	}
-	for _, name := range garbage {
-		name = filepath.Join(e.cfg.Dir, name)
-		if !e.mayBeOurs(name) {
-			continue
-		}
-		if err := e.cfg.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// mayBeOurs looks at the beginning of a file with a name of the store's.
-func (e *Engine) mayBeOurs(name string) bool {
-	f, err := e.cfg.FS.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var head [8]byte
-	n, err := f.ReadAt(head[:], 0)
-	t, _ := base.ParseFileName(filepath.Base(name))
-	return (err == nil || err == io.EOF) && base.MayBeOurs(t, head[:n])
 }
 
 // release0 gives back what a failed or finished engine holds.

@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve"},
 	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs"},
 	{"internal/table", "internal/manifest", "internal/mvcc"},
-	{"internal/compact"},
+	{"internal/compact", "internal/directory"},
 	{"internal/tree"},
 	{"internal/tablefiles"},
 	{"internal/recovery"},

@@ -1,0 +1,119 @@
+// Package directory makes, locks and cleans the directory of a store.
+//
+// # Concurrency
+//
+// Functions without state; whoever has the lock may clean.
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Make makes the directory and its parents, unless it is there, and returns how many
+// it made; SyncParents makes them durable. Opened read-only it has to be there.
+func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
+	info, err := fsys.Stat(dir)
+	if err == nil && !info.Dir {
+		return 0, fmt.Errorf("open store %s: %w: it is a file, not a directory", dir, fs.ErrInvalid)
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || readOnly {
+		return 0, wrap(err, "open store")
+	}
+	for parent := dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(parent) != parent; made++ {
+		parent = filepath.Dir(parent)
+		_, err = fsys.Stat(parent)
+	}
+	return made, wrap(fsys.MkdirAll(dir), "make directory of the store")
+}
+
+// SyncParents makes the entry of the store's directory durable, and those of its
+// parents. It does so for every store that is made, also where the directory was
+// there: an Open that failed may have made it, or the caller a moment ago. Further
+// up than that, what cannot be synced is not ours.
+func SyncParents(fsys vfs.FS, dir string, made int) error {
+	for i := 0; filepath.Dir(dir) != dir; i++ {
+		dir = filepath.Dir(dir)
+		err := fsys.SyncDir(dir)
+		switch {
+		case err == nil || i > 0 && i >= made || made == 0 && errors.Is(err, fs.ErrPermission):
+		default:
+			return fmt.Errorf("make directory of the store: %w", err)
+		}
+	}
+	return nil
+}
+
+// Lock takes the lock, waiting up to timeout. A read-only Open shares it; it does not
+// make the file, without which nobody can be writing, and then returns nil.
+func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Closer, error) {
+	name := filepath.Join(dir, base.FileName(base.FileLock, 0))
+	if _, err := fsys.Stat(name); readOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	deadline := time.Now().Add(timeout)
+	for {
+		lock, err := fsys.Lock(name, readOnly)
+		if err == nil {
+			return lock, nil
+		}
+		if !errors.Is(err, vfs.ErrLocked) || !time.Now().Before(deadline) {
+			return nil, wrap(err, "lock store")
+		}
+		time.Sleep(min(10*time.Millisecond, time.Until(deadline)))
+	}
+}
+
+// Clean removes what earlier runs left behind that the store, whose state is s, has no
+// use for: files of interrupted flushes and edits. Unknown names are never touched,
+// nor are files that something else has made under names like ours.
+func Clean(fsys vfs.FS, dir string, s *manifest.State) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return err
+	}
+	garbage := manifest.Obsolete(names, s, nil)
+	for _, name := range names {
+		if t, _ := base.ParseFileName(name); t == base.FileReserve {
+			garbage = append(garbage, name)
+		}
+	}
+	for _, name := range garbage {
+		name = filepath.Join(dir, name)
+		if !mayBeOurs(fsys, name) {
+			continue
+		}
+		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayBeOurs looks at the beginning of a file with a name of the store's.
+func mayBeOurs(fsys vfs.FS, name string) bool {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [8]byte
+	n, err := f.ReadAt(head[:], 0)
+	t, _ := base.ParseFileName(filepath.Base(name))
+	return (err == nil || err == io.EOF) && base.MayBeOurs(t, head[:n])
+}
+
+func wrap(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
