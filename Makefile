@@ -2,14 +2,14 @@
 GO ?= go
 TIME ?= 10m
 
-.PHONY: test check long bench bench-full lint race cross fuzz mutants FORCE
+.PHONY: test check long bench bench-full bench-native lint race cross fuzz mutants FORCE
 
 test: ## what every change needs
 	$(GO) test -timeout 15m ./...
 	cd cmd/cairn && $(GO) test ./...
 	cd bench && $(GO) test ./...
 
-check: lint race cross ## style, races, assertions, other platforms
+check: lint race cross bench-native ## style, races, assertions, other platforms
 	@echo "check: all passed"
 
 lint:
@@ -22,6 +22,10 @@ lint:
 race: ## -race turns on the assertions of internal/invariants too
 	$(GO) test -short -race -timeout 20m $$($(GO) list ./... | grep -v internal/crashtest)
 	$(GO) test -race -timeout 20m ./internal/crashtest -run 'TestCrash|TestFaults|TestOracle' -crash.images=20 -crash.faults=25
+
+bench-native: ## the native engines of the laboratory, as far as their libraries are here
+	tags=$$(GO=$(GO) scripts/bench-setup.sh -tags) && echo "bench-native: $${tags:-none here}" && cd bench && \
+	  $(GO) vet -tags "$$tags" ./... && $(GO) test -timeout 10m -tags "$$tags" ./internal/engine ./internal/tokyo ./cmd/cairn-bench
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
@@ -45,8 +49,8 @@ mutants: ## remove each sync and each checksum check in turn; some test must fai
 	cd cmd/cairn && CGO_ENABLED=0 $(GO) build -o ../../.bin/cairn .
 
 # Built first, not `go run`: that does not pass signals on to what it runs.
-.bin/cairn-bench: FORCE
-	cd bench && CGO_ENABLED=0 $(GO) build -o ../.bin/cairn-bench ./cmd/cairn-bench
+.bin/cairn-bench: FORCE ## the laboratory; installs the native engines where it may (INSTALL=no: never)
+	GO=$(GO) scripts/bench-setup.sh .bin/cairn-bench
 
 bench: .bin/cairn-bench ## the comparison, quick: within ten minutes
 	.bin/cairn-bench run -quick

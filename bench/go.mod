@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/cairndb/cairn => ../
 
 require (
+	github.com/PowerDNS/lmdb-go v1.9.3
 	github.com/akrylysov/pogreb v0.10.2
 	github.com/boltdb/bolt v1.3.1
 	github.com/cairndb/cairn v0.0.0
@@ -14,6 +15,8 @@ require (
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/golang/snappy v1.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
+	github.com/jmhodges/levigo v1.0.0
+	github.com/linxGnu/grocksdb v1.7.14
 	github.com/nutsdb/nutsdb v1.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/syndtr/goleveldb v1.0.1-0.20220721030215-126854af5e6d

@@ -36,7 +36,7 @@ func listEngines(w io.Writer) {
 	t.AppendHeader(append(head, "what it is"))
 	var remarks []string
 	for _, d := range engine.All() {
-		row := table.Row{d.Info.Name, engine.Version(d.Info.Module)}
+		row := table.Row{d.Info.Name, d.Version()}
 		for _, a := range engine.Abilities {
 			row = append(row, yesOrNo(d.Info, a))
 		}

@@ -16,6 +16,11 @@
 // opened with Sync, durable when it returns. Values are handed over in the
 // engine's cheapest documented way: a slice it lends, where it lends one.
 //
+// # Native engines
+//
+// A C library is behind cgo and a build tag (native_lmdb and so on; native is all).
+// Its row is always there: a program built without it says why in Info.Absent.
+//
 // # Concurrency
 //
 // One goroutine uses a Store at a time. The registry is filled by init functions

@@ -109,6 +109,7 @@ type Info struct {
 	Title  string // what it is, in a few words
 	Module string // Go module path; the build says which version
 	Floor  bool   // a floor for scale: never "best" and nobody's rival
+	Native bool   // works outside the Go heap: its allocations cannot be counted
 	Absent string // why this build has no driver; empty if it has one
 	Cannot map[Ability]string
 }
@@ -128,4 +129,5 @@ type Driver struct {
 	Info     Info
 	Settings func(opts Options) []Setting
 	Open     func(dir string, opts Options) (Store, error) // dir exists and is the store's own
+	Library  func() string                                 // name and version of a native library, asked from it
 }

@@ -33,8 +33,13 @@ const nutsdbBucket = "bench"
 type nutsdbStore struct{ db *nutsdb.DB }
 
 func openNutsdb(dir string, opts Options) (Store, error) {
+	return openNutsdbMode(dir, opts, nutsdb.HintKeyValAndRAMIdxMode)
+}
+
+func openNutsdbMode(dir string, opts Options, mode nutsdb.EntryIdxMode) (Store, error) {
 	o := nutsdb.DefaultOptions
 	o.Dir = dir
+	o.EntryIdxMode = mode
 	o.SyncEnable = opts.Sync
 	db, err := nutsdb.Open(o)
 	if err != nil {

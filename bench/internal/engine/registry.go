@@ -7,7 +7,10 @@ import (
 )
 
 // rows is the order of the tables; engines it does not know follow.
-var rows = []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap"}
+var rows = []string{
+	"cairn", "lmdb", "boltdb", "bbolt", "leveldb", "goleveldb", "rocksdb", "pebble", "badger", "nutsdb", "nutsdb-keys",
+	"pogreb", "tokyo-hash", "tokyo-btree", "gomap",
+}
 
 var drivers = map[string]Driver{}
 
@@ -67,6 +70,22 @@ func Names(ds []Driver) []string {
 		names[i] = d.Info.Name
 	}
 	return names
+}
+
+// Version says which module and, of a native row, which library this program has:
+// "v1.9.3, liblmdb 0.9.33". It is empty for an absent row.
+func (d Driver) Version() string {
+	if d.Info.Absent != "" {
+		return ""
+	}
+	version := Version(d.Info.Module)
+	if d.Library == nil {
+		return version
+	}
+	if version != "" {
+		version += ", "
+	}
+	return version + d.Library()
 }
 
 // Version returns the version of a module this program was built with; empty if

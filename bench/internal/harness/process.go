@@ -21,7 +21,7 @@ var errInterrupted = errors.New("interrupted")
 // spawn runs one child to its end and says how it ended. The error is about the
 // harness, never about the engine.
 func spawn(ctx context.Context, o order, limit time.Duration) (outcome, error) {
-	program, err := os.Executable()
+	program, err := childProgram(o.Engine)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -130,7 +130,7 @@ func describe(plan Plan, cfg Config) *result.Run {
 
 func describeEngine(d engine.Driver) result.Engine {
 	e := result.Engine{
-		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: engine.Version(d.Info.Module),
+		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: d.Version(),
 		Floor: d.Info.Floor, Absent: d.Info.Absent, Cannot: map[string]string{},
 	}
 	for ability, why := range d.Info.Cannot {

@@ -1,0 +1,151 @@
+//go:build cgo && (native || native_leveldb)
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jmhodges/levigo"
+)
+
+func init() {
+	Register(Driver{
+		Info:     leveldbInfo,
+		Settings: leveldbSettings,
+		Open:     openLevelDB,
+		Library: func() string {
+			return fmt.Sprintf("libleveldb %d.%d", levigo.GetLevelDBMajorVersion(), levigo.GetLevelDBMinorVersion())
+		},
+	})
+}
+
+func leveldbSettings(opts Options) []Setting {
+	var set []Setting
+	if opts.Sync {
+		set = append(set, Setting{"WriteOptions.sync = true", "sync on; the default is off"})
+	}
+	if opts.Memory > 0 {
+		cache, buffers := nativeMemory(opts.Memory)
+		set = append(set, Setting{fmt.Sprintf("block_cache = %d, write_buffer_size = %d", cache, buffers/2),
+			"the memory allowed; there are up to two write buffers. Tables are read through memory maps beside it"})
+	}
+	return set
+}
+
+type leveldbStore struct {
+	db      *levigo.DB
+	options *levigo.Options
+	cache   *levigo.Cache // nil: LevelDB's own
+	read    *levigo.ReadOptions
+	write   *levigo.WriteOptions
+}
+
+func openLevelDB(dir string, opts Options) (Store, error) {
+	s := &leveldbStore{options: levigo.NewOptions(), read: levigo.NewReadOptions(), write: levigo.NewWriteOptions()}
+	s.options.SetCreateIfMissing(true)
+	s.write.SetSync(opts.Sync)
+	if opts.Memory > 0 {
+		cache, buffers := nativeMemory(opts.Memory)
+		s.cache = levigo.NewLRUCache(cache)
+		s.options.SetCache(s.cache)
+		s.options.SetWriteBufferSize(buffers / 2)
+	}
+	var err error
+	if s.db, err = levigo.Open(dir, s.options); err != nil {
+		s.free()
+		if strings.Contains(err.Error(), "lock "+dir) {
+			err = fmt.Errorf("%w: %w", ErrBusy, err)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *leveldbStore) free() {
+	s.read.Close()
+	s.write.Close()
+	s.options.Close()
+	if s.cache != nil {
+		s.cache.Close()
+	}
+}
+
+func (s *leveldbStore) Close() error {
+	s.db.Close()
+	s.free()
+	return nil
+}
+
+func (s *leveldbStore) Put(key, value []byte) error { return s.db.Put(s.write, key, value) }
+func (s *leveldbStore) Delete(key []byte) error     { return s.db.Delete(s.write, key) }
+
+func (s *leveldbStore) Get(key []byte, see func([]byte) error) error {
+	return leveldbReader{s.db, s.read}.Get(key, see)
+}
+
+func (s *leveldbStore) PutBatch(pairs Pairs) (string, error) {
+	b := levigo.NewWriteBatch()
+	defer b.Close()
+	for key, value := range pairs {
+		b.Put(key, value)
+	}
+	return "", s.db.Write(s.write, b)
+}
+
+func (s *leveldbStore) View(fn func(Reader) error) error {
+	snap := s.db.NewSnapshot()
+	defer s.db.ReleaseSnapshot(snap)
+	read := levigo.NewReadOptions()
+	defer read.Close()
+	read.SetSnapshot(snap)
+	return fn(leveldbReader{s.db, read})
+}
+
+func (s *leveldbStore) Keys(see func([]byte) error) error {
+	return s.walk(nil, -1, func(it *levigo.Iterator) error { return see(it.Key()) })
+}
+
+func (s *leveldbStore) Pairs(see func(key, value []byte) error) error {
+	return s.Scan(nil, -1, see)
+}
+
+func (s *leveldbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	return s.walk(from, n, func(it *levigo.Iterator) error { return see(it.Key(), it.Value()) })
+}
+
+// walk visits n places from a key on; all of them if n is negative.
+func (s *leveldbStore) walk(from []byte, n int, step func(*levigo.Iterator) error) error {
+	it := s.db.NewIterator(s.read)
+	defer it.Close()
+	if len(from) == 0 {
+		it.SeekToFirst()
+	} else {
+		it.Seek(from)
+	}
+	for ; n != 0 && it.Valid(); n-- {
+		if err := step(it); err != nil {
+			return err
+		}
+		if n != 1 {
+			it.Next()
+		}
+	}
+	return it.GetError()
+}
+
+type leveldbReader struct {
+	db   *levigo.DB
+	read *levigo.ReadOptions
+}
+
+func (r leveldbReader) Get(key []byte, see func([]byte) error) error {
+	value, err := r.db.Get(r.read, key)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		return ErrNotFound
+	}
+	return see(value)
+}

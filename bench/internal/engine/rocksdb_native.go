@@ -1,0 +1,182 @@
+//go:build cgo && (native || native_rocksdb)
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/linxGnu/grocksdb"
+)
+
+func init() {
+	Register(Driver{
+		Info:     rocksdbInfo,
+		Settings: rocksdbSettings,
+		Open:     openRocksDB,
+		Library:  rocksdbVersion,
+	})
+}
+
+func rocksdbSettings(opts Options) []Setting {
+	set := []Setting{{"in a second process: OpenAsSecondary, max_open_files = -1, TryCatchUpWithPrimary before every read",
+		"the documented way to read beside a writer and see its newest commit"}}
+	if opts.Sync {
+		set = append(set, Setting{"WriteOptions.sync = true", "sync on; the default is off, and then the log is still written"})
+	}
+	if opts.Memory > 0 {
+		cache, buffers := nativeMemory(opts.Memory)
+		set = append(set, Setting{fmt.Sprintf("block_cache = %d, cache_index_and_filter_blocks, db_write_buffer_size = write_buffer_size = %d", cache, buffers),
+			"the memory allowed"})
+	}
+	return set
+}
+
+type rocksdbStore struct {
+	db      *grocksdb.DB
+	options *grocksdb.Options
+	cache   *grocksdb.Cache // nil: RocksDB's own
+	read    *grocksdb.ReadOptions
+	write   *grocksdb.WriteOptions
+}
+
+func openRocksDB(dir string, opts Options) (Store, error) {
+	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions()}
+	s.write.SetSync(opts.Sync)
+	if opts.Memory > 0 {
+		s.limit(opts.Memory)
+	}
+	if opts.ReadOnly {
+		return openRocksDBSecondary(s, dir)
+	}
+	s.options.SetCreateIfMissing(true)
+	var err error
+	if s.db, err = grocksdb.OpenDb(s.options, dir); err != nil {
+		s.free()
+		return nil, rocksdbError(err)
+	}
+	return s, nil
+}
+
+func (s *rocksdbStore) limit(memory int64) {
+	cache, buffers := nativeMemory(memory)
+	s.cache = grocksdb.NewLRUCache(uint64(cache))
+	table := grocksdb.NewDefaultBlockBasedTableOptions()
+	table.SetBlockCache(s.cache)
+	table.SetCacheIndexAndFilterBlocks(true)
+	s.options.SetBlockBasedTableFactory(table)
+	s.options.SetDbWriteBufferSize(uint64(buffers))
+	s.options.SetWriteBufferSize(uint64(buffers))
+}
+
+func (s *rocksdbStore) free() {
+	s.read.Destroy()
+	s.write.Destroy()
+	s.options.Destroy()
+	if s.cache != nil {
+		s.cache.Destroy()
+	}
+}
+
+func (s *rocksdbStore) Close() error {
+	s.db.Close()
+	s.free()
+	return nil
+}
+
+func (s *rocksdbStore) Put(key, value []byte) error { return s.db.Put(s.write, key, value) }
+func (s *rocksdbStore) Delete(key []byte) error     { return s.db.Delete(s.write, key) }
+
+func (s *rocksdbStore) Get(key []byte, see func([]byte) error) error {
+	return rocksdbReader{s.db, s.read}.Get(key, see)
+}
+
+func (s *rocksdbStore) PutBatch(pairs Pairs) (string, error) {
+	b := grocksdb.NewWriteBatch()
+	defer b.Destroy()
+	for key, value := range pairs {
+		b.Put(key, value)
+	}
+	return "", s.db.Write(s.write, b)
+}
+
+func (s *rocksdbStore) View(fn func(Reader) error) error {
+	snap := s.db.NewSnapshot()
+	defer s.db.ReleaseSnapshot(snap)
+	read := grocksdb.NewDefaultReadOptions()
+	defer read.Destroy()
+	read.SetSnapshot(snap)
+	return fn(rocksdbReader{s.db, read})
+}
+
+func (s *rocksdbStore) Keys(see func([]byte) error) error {
+	return s.walk(nil, -1, func(it *grocksdb.Iterator) error { return see(it.Key().Data()) })
+}
+
+func (s *rocksdbStore) Pairs(see func(key, value []byte) error) error {
+	return s.Scan(nil, -1, see)
+}
+
+func (s *rocksdbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	return s.walk(from, n, func(it *grocksdb.Iterator) error { return see(it.Key().Data(), it.Value().Data()) })
+}
+
+// walk visits n places from a key on; all of them if n is negative.
+func (s *rocksdbStore) walk(from []byte, n int, step func(*grocksdb.Iterator) error) error {
+	it := s.db.NewIterator(s.read)
+	defer it.Close()
+	if len(from) == 0 {
+		it.SeekToFirst()
+	} else {
+		it.Seek(from)
+	}
+	for ; n != 0 && it.Valid(); n-- {
+		if err := step(it); err != nil {
+			return err
+		}
+		if n != 1 {
+			it.Next()
+		}
+	}
+	return it.Err()
+}
+
+// rocksdbDue are the properties that count work which is due or running.
+var rocksdbDue = []string{"rocksdb.mem-table-flush-pending", "rocksdb.num-running-flushes", "rocksdb.compaction-pending", "rocksdb.num-running-compactions"}
+
+// Settle asks every millisecond: this version has no call that waits.
+func (s *rocksdbStore) Settle() error {
+	for {
+		var due uint64
+		for _, name := range rocksdbDue {
+			n, ok := s.db.GetIntProperty(name)
+			if !ok {
+				return errors.New("rocksdb does not know its property " + name)
+			}
+			due += n
+		}
+		if due == 0 {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+type rocksdbReader struct {
+	db   *grocksdb.DB
+	read *grocksdb.ReadOptions
+}
+
+func (r rocksdbReader) Get(key []byte, see func([]byte) error) error {
+	value, err := r.db.GetPinned(r.read, key)
+	if err != nil {
+		return err
+	}
+	if !value.Exists() {
+		return ErrNotFound
+	}
+	err = see(value.Data())
+	value.Destroy()
+	return err
+}

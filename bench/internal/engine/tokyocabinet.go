@@ -1,0 +1,28 @@
+package engine
+
+var tokyoHashInfo = Info{
+	Name:   "tokyo-hash",
+	Title:  "Tokyo Cabinet's hash database, C",
+	Native: true,
+	Cannot: tokyoCannot(map[Ability]string{
+		CanOrder:  "a hash database has no order",
+		CanScan:   "a hash database has no order",
+		CanMemory: "no cache of its own: the page cache is its cache",
+	}),
+}
+
+var tokyoTreeInfo = Info{
+	Name:   "tokyo-btree",
+	Title:  "Tokyo Cabinet's B+tree database, C",
+	Native: true,
+	Cannot: tokyoCannot(map[Ability]string{
+		CanMemory: "its cache is counted in nodes, not in bytes",
+	}),
+}
+
+func tokyoCannot(cannot map[Ability]string) map[Ability]string {
+	cannot[CanView] = "no read transactions: its transaction is for one writer"
+	cannot[CanProcesses] = "its lock admits one writer or several readers, not both"
+	cannot[CanSettle] = "nothing runs in the background"
+	return cannot
+}
