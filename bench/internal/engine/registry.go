@@ -7,7 +7,7 @@ import (
 )
 
 // rows is the order of the tables; engines it does not know follow.
-var rows = []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap"}
+var rows = []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap", "floor", "floor-prealloc"}
 
 var drivers = map[string]Driver{}
 

@@ -33,6 +33,8 @@ type Row struct {
 	Status  result.Status     // the worst of all rounds
 	Reason  string            // of that status
 	Notes   []string
+
+	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
 }
 
 // Table is one workload.
@@ -49,6 +51,7 @@ func Tabulate(run *result.Run) []Table {
 		for _, e := range run.Engines {
 			t.Rows = append(t.Rows, makeRow(w, e, cellsOf(run, w.ID, e.Name)))
 		}
+		slices.SortStableFunc(t.Rows, unsyncedLast)
 		tables = append(tables, t)
 	}
 	return tables
@@ -75,6 +78,9 @@ func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
 			if c.Status == result.Absent {
 				row.Reason = c.Reason
 			}
+		}
+		if c.Durability != nil && c.Durability.Fault != "" {
+			row.Unsynced = c.Durability.Fault
 		}
 		for _, note := range c.Notes {
 			if !slices.Contains(row.Notes, note) {
@@ -140,7 +146,7 @@ func (t Table) Find(engine string) (Row, bool) {
 func (t Table) Best(column string, take func(result.Engine) bool) (engine string, f Figure, ok bool) {
 	for _, r := range t.Rows {
 		have := r.Figures[column]
-		if !have.Known() || r.Engine.Floor || !take(r.Engine) {
+		if !have.Known() || r.Engine.Floor || r.Unsynced != "" || !take(r.Engine) {
 			continue
 		}
 		if !ok || have.Median < f.Median {
@@ -184,7 +190,7 @@ func (g Gap) Doubt() string {
 // Gaps compares Cairn with the best rival in every ranked column of a table.
 func (t Table) Gaps() []Gap {
 	row, ok := t.Find(Subject)
-	if !ok {
+	if !ok || row.Unsynced != "" {
 		return nil
 	}
 	var gaps []Gap
