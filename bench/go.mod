@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/cairndb/cairn => ../
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/PowerDNS/lmdb-go v1.9.3
 	github.com/akrylysov/pogreb v0.10.2
 	github.com/boltdb/bolt v1.3.1

@@ -34,7 +34,7 @@ func call(ctx context.Context, args ...string) (out, errs string, err error) {
 func TestRunInEveryFormat(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "out.json")
-	args := []string{"run", "-n", "30", "-rounds", "1", "-engines", "bbolt,pogreb,gomap", "-sync", "off", "-values", "256", "-settle=false", "-dir", dir}
+	args := []string{"run", "-suite", "w1,w4", "-n", "30", "-rounds", "1", "-engines", "bbolt,pogreb,gomap", "-sync", "off", "-values", "256", "-settle=false", "-dir", dir}
 	for format, want := range map[string]string{
 		"text":      "WHERE CAIRN IS BEHIND",
 		"json":      `"schema": "cairn-bench/1"`,
@@ -64,7 +64,7 @@ func TestListNamesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap", "w1", "w4",
-		"pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
+		"floor", "durable", "processes", "memory", "latency", "crash", "pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

@@ -98,10 +98,11 @@ const (
 	CanProcesses Ability = "processes" // readers in other processes beside one writer
 	CanMemory    Ability = "memory"    // Options.Memory
 	CanSettle    Ability = "settle"    // Settler
+	CanGet       Ability = "get"       // look keys up and delete them; only floors cannot
 )
 
 // Abilities lists all of them, in the order tables show.
-var Abilities = []Ability{CanSync, CanDisk, CanOrder, CanBatch, CanView, CanKeys, CanPairs, CanScan, CanShare, CanProcesses, CanMemory, CanSettle}
+var Abilities = []Ability{CanSync, CanDisk, CanOrder, CanBatch, CanView, CanKeys, CanPairs, CanScan, CanShare, CanProcesses, CanMemory, CanSettle, CanGet}
 
 // Info describes an engine.
 type Info struct {

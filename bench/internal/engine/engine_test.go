@@ -15,6 +15,9 @@ func TestDrivers(t *testing.T) {
 				if d.Info.Absent != "" {
 					t.Skip(d.Info.Absent)
 				}
+				if why, no := d.Info.Cannot[CanGet]; no {
+					t.Skip(why)
+				}
 				if raceEnabled && d.Info.Name == "boltdb" {
 					t.Skip("boltdb's pointer arithmetic fails the checks that -race turns on")
 				}

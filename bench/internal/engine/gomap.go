@@ -13,6 +13,7 @@ func init() {
 				CanDisk:  "keeps nothing on disk",
 				CanOrder: "a map has no order",
 				CanView:  "a map has no transactions",
+				CanShare: "a map has no locks",
 			},
 		},
 		Settings: func(Options) []Setting { return nil },

@@ -9,7 +9,7 @@ import (
 // rows is the order of the tables; engines it does not know follow.
 var rows = []string{
 	"cairn", "lmdb", "boltdb", "bbolt", "leveldb", "goleveldb", "rocksdb", "pebble", "badger", "nutsdb", "nutsdb-keys",
-	"pogreb", "tokyo-hash", "tokyo-btree", "gomap",
+	"pogreb", "tokyo-hash", "tokyo-btree", "gomap", "floor", "floor-prealloc",
 }
 
 var drivers = map[string]Driver{}

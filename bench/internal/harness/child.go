@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/helper"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -24,8 +26,9 @@ const childMark = "CAIRN_BENCH_CHILD"
 type order struct {
 	Engine string          `json:"engine"`
 	Params workload.Params `json:"params"`
-	Root   string          `json:"root"` // removed if the harness is gone
-	Dir    string          `json:"dir"`  // of the store, within Root
+	Root   string          `json:"root"`            // removed if the harness is gone
+	Dir    string          `json:"dir"`             // of the store, within Root
+	Probe  bool            `json:"probe,omitempty"` // only make a few commits, to be counted
 }
 
 // outcome is what the child answers.
@@ -35,6 +38,8 @@ type outcome struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	NA      map[string]string  `json:"na,omitempty"`
 	Notes   []string           `json:"notes,omitempty"`
+	Latency map[string]float64 `json:"latency,omitempty"`
+	Series  []result.Second    `json:"series,omitempty"`
 }
 
 // IsChild reports whether this process was started to run one cell. If so main
@@ -43,6 +48,13 @@ func IsChild() bool { return os.Getenv(childMark) != "" }
 
 // Child runs the cell ordered on standard input and exits.
 func Child() {
+	if helper.Asked() {
+		helper.Main()
+	}
+	if err := syncs.Enter(); err != nil {
+		fmt.Fprintln(os.Stderr, "cairn-bench: cannot be traced:", err)
+		os.Exit(3)
+	}
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
@@ -101,12 +113,15 @@ func runCell(o order) outcome {
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
+	if o.Probe {
+		return runProbe(d, o)
+	}
 	w, err := workload.Find(o.Params.Workload)
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
 	rec := workload.NewRecorder()
-	err = w.Run(rec, d, o.Dir, o.Params)
+	err = workload.Do(w, rec, d, o.Dir, o.Params)
 	if d.Info.Native {
 		rec.Uncounted("it works outside the Go heap, where allocations are not counted")
 	}
@@ -121,5 +136,5 @@ func judge(rec *workload.Recorder, err error) outcome {
 	case err != nil:
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
-	return outcome{Status: result.OK, Metrics: rec.Metrics, NA: rec.NA, Notes: rec.Notes}
+	return outcome{Status: result.OK, Metrics: rec.Metrics, NA: rec.NA, Notes: rec.Notes, Latency: rec.Latency, Series: rec.Series}
 }

@@ -14,12 +14,19 @@
 // and each round starts with another engine. Between cells the data are removed
 // and dirty pages are written back, so that no cell pays for another.
 //
+// # Durability
+//
+// Before the rounds every engine makes a few commits of each kind in a child of its
+// own under the tracer of package syncs. That run is not timed; what it showed
+// stands at every cell made of such commits.
+//
 // # Invariants
 //
 // No child and no data directory outlive Run, however it ends: a child that
 // hangs is killed with its process group, on a signal too. If the harness itself
 // is killed, children end by the closed pipe and, on Linux, by the parent-death
-// signal.
+// signal, and remove the data; what is left even so, because they were killed too,
+// is removed by the next run in the same directory, which knows it by a locked mark.
 //
 // # Concurrency
 //

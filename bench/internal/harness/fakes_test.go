@@ -39,6 +39,34 @@ func registerFakes() {
 	fake("hangs", func(s *fakeStore) {
 		s.onPut = func(int, []byte, []byte) bool { s.hang(); return false }
 	})
+	liar := func(durable func(*fakeStore) error) func(*fakeStore) {
+		return func(s *fakeStore) {
+			if s.durable != nil {
+				s.durable = func() error { return durable(s) }
+			}
+		}
+	}
+	fake("never syncs", liar(func(*fakeStore) error { return nil }))
+	fake("syncs sometimes", liar(func(s *fakeStore) error {
+		if s.puts%10 != 0 {
+			return nil
+		}
+		return s.log.Sync()
+	}))
+	fake("syncs later", liar(func(s *fakeStore) error {
+		go s.log.Sync()
+		time.Sleep(200 * time.Microsecond) // long enough for the call to have begun
+		return nil
+	}))
+	fake("syncs another file", liar(func(s *fakeStore) error {
+		f, err := os.CreateTemp("", "another")
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close(), os.Remove(f.Name()))
+		}
+		return err
+	}))
+	fake("syncs puts only", func(s *fakeStore) { s.lazyDelete = true })
+	fake("needs repair", func(s *fakeStore) { s.dirtyMark = true })
 	fake("forgets at close", func(s *fakeStore) { s.forget = true })
 }
 
@@ -47,10 +75,15 @@ func fake(name string, how func(*fakeStore)) {
 		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
 			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
 			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
+			engine.CanShare: "a fake has no locks", engine.CanScan: "a fake",
 		}},
 		Settings: func(engine.Options) []engine.Setting { return nil },
-		Open: func(dir string, _ engine.Options) (engine.Store, error) {
+		Open: func(dir string, o engine.Options) (engine.Store, error) {
 			s := &fakeStore{dir: dir, values: map[string][]byte{}}
+			if o.Sync {
+				s.log, _ = os.Create(filepath.Join(dir, "log"))
+				s.durable = func() error { return s.log.Sync() }
+			}
 			how(s)
 			return s, s.load()
 		},
@@ -59,19 +92,35 @@ func fake(name string, how func(*fakeStore)) {
 
 // fakeStore keeps a map and writes it to a directory of files when it is closed.
 type fakeStore struct {
-	dir      string
-	values   map[string][]byte
-	puts     int
-	deletes  int
-	failAt   int
-	forget   bool
+	dir     string
+	values  map[string][]byte
+	puts    int
+	deletes int
+	failAt  int
+	forget  bool
+
+	log        *os.File
+	durable    func() error // nil: not asked for
+	lazyDelete bool
+	dirtyMark  bool // while open; with the mark left behind it does not open
+
 	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
 	onDelete func(n int, key []byte) bool
 }
 
 func (s *fakeStore) load() error {
+	if s.dirtyMark {
+		mark, err := os.OpenFile(filepath.Join(s.dir, "dirty"), os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return errors.New("the store was not closed: repair it")
+		}
+		mark.Close()
+	}
 	files, err := os.ReadDir(s.dir)
 	for _, f := range files {
+		if f.Name() == "log" || f.Name() == "dirty" {
+			continue
+		}
 		s.values[f.Name()], err = os.ReadFile(filepath.Join(s.dir, f.Name()))
 	}
 	return err
@@ -85,7 +134,14 @@ func (s *fakeStore) Put(key, value []byte) error {
 	if s.onPut == nil || s.onPut(s.puts, key, value) {
 		s.values[string(key)] = bytes.Clone(value)
 	}
-	return nil
+	return s.commit()
+}
+
+func (s *fakeStore) commit() error {
+	if s.durable == nil {
+		return nil
+	}
+	return s.durable()
 }
 
 func (s *fakeStore) Delete(key []byte) error {
@@ -93,7 +149,10 @@ func (s *fakeStore) Delete(key []byte) error {
 	if s.onDelete == nil || s.onDelete(s.deletes, key) {
 		delete(s.values, string(key))
 	}
-	return nil
+	if s.lazyDelete {
+		return nil
+	}
+	return s.commit()
 }
 
 func (s *fakeStore) Get(key []byte, see func([]byte) error) error {
@@ -105,6 +164,12 @@ func (s *fakeStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *fakeStore) Close() error {
+	if s.log != nil {
+		s.log.Close()
+	}
+	if s.dirtyMark {
+		os.Remove(filepath.Join(s.dir, "dirty"))
+	}
 	for k, v := range s.values {
 		if s.forget {
 			s.forget = false

@@ -3,12 +3,15 @@ package harness
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -59,6 +62,7 @@ func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
 		{"undeletes", "w1", result.Void, "still there after its delete"},
 		{"forgets at close", "w1", result.Void, "after close and open: key"},
 		{"forgets at close", "w4", result.Void, "lost"},
+		{"good", "processes", result.Void, "a stale value"}, // no lock: its readers write old values back
 		{"fails", "w1", result.Failed, "the disk is on fire"},
 		{"crashes", "w1", result.Crashed, "panic: a fault of the engine"},
 		{"exits", "w1", result.Crashed, "exit status 0"},
@@ -81,6 +85,14 @@ func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
 			if c.status != result.OK && (len(cell.Metrics) > 0 || len(got.Bad()) != 1) {
 				t.Errorf("a cell that does not count has figures, or is not listed as bad: %+v", cell)
 			}
+			var text bytes.Buffer
+			if err := report.Text(&text, got); err != nil {
+				t.Fatal(err)
+			}
+			shown := fmt.Sprintf("%s %s round 1: %s: ", c.engine, cell.Workload, strings.ToUpper(string(c.status)))
+			if c.status != result.OK && !strings.Contains(text.String(), shown) {
+				t.Errorf("%q is not in the report", shown)
+			}
 			empty(t, dir)
 		})
 	}
@@ -89,8 +101,12 @@ func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
 // A figure or a reason for every column: no cell is left empty, none is a zero
 // in place of something that cannot be measured.
 func TestEveryColumnHasAFigureOrAReason(t *testing.T) {
-	for _, suite := range []string{"w1", "w4"} {
-		got, err := run(t, t.Context(), t.TempDir(), suite, 1, time.Minute, "good", "gomap", "pogreb", "bbolt")
+	for _, suite := range []string{"w1", "w4", "crash", "processes", "memory"} {
+		engines := []string{"good", "gomap", "pogreb", "bbolt", "floor"}
+		if suite == "processes" {
+			engines = engines[1:] // the fake has no lock: see TestMisbehaviour
+		}
+		got, err := run(t, t.Context(), t.TempDir(), suite, 1, time.Minute, engines...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,9 +197,44 @@ func TestProgressIsRateLimitedOffTerminals(t *testing.T) {
 	if strings.Contains(plain.String(), "left") || strings.Contains(plain.String(), "\r") {
 		t.Errorf("plain progress at once: %q", plain.String())
 	}
-	if !strings.Contains(terminal.String(), "[1/1]") || !strings.Contains(terminal.String(), "left") {
+	if !strings.Contains(terminal.String(), "1/1") || !strings.Contains(terminal.String(), "left") {
 		t.Errorf("terminal progress: %q", terminal.String())
 	}
+}
+
+// A long cell does not look like a hung harness.
+func TestProgressMovesWhileACellRuns(t *testing.T) {
+	var out lockedBuffer
+	p := NewProgress(&out, true)
+	w, _ := workload.Find("w1")
+	d, _ := engine.Find("good")
+	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
+	p.begin(&plan, time.Millisecond)
+	p.next(plan.round(1)[0])
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "(1 s)") && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	p.end()
+	if !strings.Contains(out.String(), "(1 s)") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestTailKeepsBothEnds(t *testing.T) {

@@ -21,12 +21,19 @@ import (
 // harnessMark makes the test binary a harness whose only cell hangs.
 const harnessMark = "CAIRN_BENCH_TEST_HARNESS"
 
+// harnessSuite makes it run a workload without an end in place of one that hangs.
+const harnessSuite = "CAIRN_BENCH_TEST_SUITE"
+
 func runHangingHarness(dir string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d, _ := engine.Find("hangs")
-	w, _ := workload.Find("w1")
-	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{N: 20, Sync: []bool{false}, Seed: 1})
+	scale, suite, name := workload.Scale{N: 20, Sync: []bool{false}, Seed: 1}, "w1", "hangs"
+	if os.Getenv(harnessSuite) != "" {
+		scale.N, suite, name = 1<<30, os.Getenv(harnessSuite), "good"
+	}
+	d, _ := engine.Find(name)
+	w, _ := workload.Find(suite)
+	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, scale)
 	_, err := Run(ctx, plan, Config{Dir: dir, Seed: 1})
 	if Interrupted(err) {
 		os.Exit(130)
@@ -65,6 +72,46 @@ func TestKillingTheHarnessLeavesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nor are processes that a workload has started, which know nothing of the harness.
+func TestKillingTheHarnessEndsHelpers(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			program, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := exec.Command(program)
+			h.Env = append(os.Environ(), harnessMark+"="+dir, harnessSuite+"=crash")
+			if err := h.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the cell and its writer do not run", func() bool { return workingBelow(dir) >= 2 })
+			if err := h.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			h.Wait()
+			eventually(t, "a process is alive", func() bool { return workingBelow(dir) == 0 })
+			eventually(t, "data are left", func() bool {
+				left, err := os.ReadDir(dir)
+				return err == nil && len(left) == 0
+			})
+		})
+	}
+}
+
+// workingBelow counts the processes whose working directory is below dir.
+func workingBelow(dir string) int {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	n := 0
+	for _, l := range links {
+		if cwd, err := os.Readlink(l); err == nil && strings.HasPrefix(cwd, dir) {
+			n++
+		}
+	}
+	return n
 }
 
 // A cell that hangs is killed with everything it started.

@@ -18,9 +18,15 @@ import (
 // errInterrupted ends a run: the context was cancelled while a child ran.
 var errInterrupted = errors.New("interrupted")
 
+// launch is what else is done around the start of a child; either may be nil.
+type launch struct {
+	prepare func(*exec.Cmd)
+	started func(*os.Process) // before the child gets its order; nil if it did not start
+}
+
 // spawn runs one child to its end and says how it ended. The error is about the
 // harness, never about the engine.
-func spawn(ctx context.Context, o order, limit time.Duration) (outcome, error) {
+func spawn(ctx context.Context, o order, limit time.Duration, around launch) (outcome, error) {
 	program, err := childProgram(o.Engine)
 	if err != nil {
 		return outcome{}, err
@@ -45,7 +51,14 @@ func spawn(ctx context.Context, o order, limit time.Duration) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := cmd.Start(); err != nil {
+	if around.prepare != nil {
+		around.prepare(cmd)
+	}
+	err = cmd.Start()
+	if around.started != nil {
+		around.started(cmd.Process)
+	}
+	if err != nil {
 		return outcome{}, fmt.Errorf("starting a child: %w", err)
 	}
 	if _, err := stdin.Write(append(line, '\n')); err != nil {
@@ -107,13 +120,20 @@ func conclude(state *os.ProcessState, waitErr error, answer []byte, stderr strin
 	if out.Status != result.OK {
 		return out
 	}
-	if _, have := out.Metrics[result.CPU]; !have {
-		out.Metrics[result.CPU] = float64(state.UserTime() + state.SystemTime())
-	}
-	if _, have := out.Metrics[result.PeakRSS]; !have {
-		out.Metrics[result.PeakRSS] = float64(maxRSS(state))
-	}
+	out.fallback(result.CPU, float64(state.UserTime()+state.SystemTime()))
+	out.fallback(result.PeakRSS, float64(maxRSS(state)))
 	return out
+}
+
+// fallback sets a figure that the child neither has nor gives a reason for.
+func (o *outcome) fallback(key string, value float64) {
+	_, has := o.Metrics[key]
+	if _, none := o.NA[key]; !has && !none {
+		if o.Metrics == nil {
+			o.Metrics = map[string]float64{}
+		}
+		o.Metrics[key] = value
+	}
 }
 
 // firstComplaint finds the line of a crash that says what happened.

@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -11,11 +13,15 @@ import (
 // plainEvery is the least time between two plain lines of progress.
 const plainEvery = 15 * time.Second
 
-// Progress shows on a terminal one line that is written over, elsewhere a plain
-// line now and then. Trouble is always shown at once. A nil Progress is silent.
+// Progress shows on a terminal one line that is written over every second, elsewhere
+// a plain line now and then. Trouble is always shown at once. A nil Progress is
+// silent.
 type Progress struct {
-	out       io.Writer
-	terminal  bool
+	out      io.Writer
+	terminal bool
+
+	mu        sync.Mutex // of everything below and of writing
+	stop      chan struct{}
 	started   time.Time
 	shown     time.Time
 	syncDelay time.Duration
@@ -24,6 +30,9 @@ type Progress struct {
 	left      time.Duration // estimates of the cells not yet done
 	expected  time.Duration // estimates of those done
 	spent     time.Duration // what those took
+	doing     string
+	guess     time.Duration // estimate of the cell under way
+	since     time.Time     // it began
 }
 
 // NewProgress writes to out, which is a terminal or not.
@@ -39,32 +48,93 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 	p.shown = p.started
 	p.left = plan.Estimate(syncDelay)
 	p.total = plan.Rounds * len(plan.Tables) * len(plan.Engines)
+	if p.terminal {
+		p.stop = make(chan struct{})
+		go p.tick(p.stop)
+	}
+}
+
+// tick keeps the line alive while a cell runs.
+func (p *Progress) tick(stop chan struct{}) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-every.C:
+			p.mu.Lock()
+			p.draw()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// verifying shows that the sync calls of an engine are being counted.
+func (p *Progress) verifying(engine string, sync bool) {
+	p.show("counting the sync calls of "+engine+onOff(sync), 0)
+}
+
+func onOff(sync bool) string {
+	if sync {
+		return ", sync on"
+	}
+	return ", sync off"
 }
 
 func (p *Progress) next(c cell) {
 	if p == nil {
 		return
 	}
-	line := fmt.Sprintf("[%d/%d] round %d %s %s, %s left", p.count+1, p.total, c.round, c.driver.Info.Name, c.Params.ID(), p.timeLeft())
-	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
+	what := fmt.Sprintf("round %d %s %s", c.round, c.driver.Info.Name, c.Params.ID())
+	p.show(what, c.estimate(p.syncDelay))
+}
+
+func (p *Progress) show(what string, guess time.Duration) {
+	if p == nil {
 		return
 	}
-	if time.Since(p.shown) >= plainEvery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing, p.guess, p.since = what, guess, time.Now()
+	if p.terminal {
+		p.draw()
+	} else if time.Since(p.shown) >= plainEvery {
 		p.shown = time.Now()
-		fmt.Fprintln(p.out, line)
+		fmt.Fprintln(p.out, p.line())
 	}
+}
+
+func (p *Progress) draw() {
+	if p.doing != "" {
+		fmt.Fprintf(p.out, "\r\x1b[K%s", p.line())
+	}
+}
+
+// barCells is the width of the bar.
+const barCells = 16
+
+func (p *Progress) line() string {
+	full := 0
+	if p.total > 0 {
+		full = barCells * p.count / p.total
+	}
+	bar := strings.Repeat("#", full) + strings.Repeat(".", barCells-full)
+	return fmt.Sprintf("[%s] %d/%d, %s left, %s (%d s)", bar, min(p.count+1, p.total), p.total, p.timeLeft(), p.doing, int(time.Since(p.since).Seconds()))
 }
 
 func (p *Progress) done(c cell, r result.Cell) {
 	if p == nil {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.count++
 	guess := c.estimate(p.syncDelay)
 	p.left -= guess
 	p.expected += guess
 	p.spent += r.Elapsed
+	p.guess = 0
 	if r.Status.Bad() {
 		p.clear()
 		fmt.Fprintf(p.out, "%s %s round %d: %s: %s\n", r.Engine, r.Workload, r.Round, r.Status, r.Reason)
@@ -72,9 +142,17 @@ func (p *Progress) done(c cell, r result.Cell) {
 }
 
 func (p *Progress) end() {
-	if p != nil {
-		p.clear()
+	if p == nil {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+	}
+	p.doing = ""
+	p.clear()
 }
 
 func (p *Progress) clear() {
@@ -83,11 +161,16 @@ func (p *Progress) clear() {
 	}
 }
 
-// timeLeft corrects the estimates by how far off they were until now.
+// timeLeft corrects the estimates by how far off they were until now, and counts
+// the cell under way.
 func (p *Progress) timeLeft() string {
-	left := p.left
+	left, factor := p.left, 1.0
 	if p.expected > 0 {
-		left = time.Duration(float64(left) * float64(p.spent) / float64(p.expected))
+		factor = float64(p.spent) / float64(p.expected)
+	}
+	left = time.Duration(float64(left) * factor)
+	if p.guess > 0 {
+		left -= min(time.Since(p.since), time.Duration(float64(p.guess)*factor))
 	}
 	return "about " + Rough(left)
 }

@@ -26,17 +26,21 @@ type Config struct {
 // Run carries the plan out. When the context is cancelled it kills the child,
 // removes the data and returns what was measured so far with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
-	root, err := os.MkdirTemp(cfg.Dir, "cairn-bench-")
+	root, release, err := makeRoot(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer removeForGood(root)
+	defer release()
 	run := describe(plan, cfg)
 	started := time.Now()
 	defer func() { run.Elapsed = time.Since(started) }()
 	r := &runner{plan: &plan, cfg: cfg, root: root, run: run}
 	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
 	defer cfg.Progress.end()
+	if err := r.verify(ctx); err != nil {
+		return run, err
+	}
 	for n := 1; n <= plan.Rounds; n++ {
 		if stop := r.outOfTime(n, time.Since(started)); stop != "" {
 			run.Stopped = stop
@@ -87,6 +91,7 @@ func (r *runner) cell(ctx context.Context, c cell) error {
 	done.Elapsed = time.Since(start)
 	done.Status, done.Reason = out.Status, out.Reason
 	done.Metrics, done.NA, done.Notes = out.Metrics, out.NA, out.Notes
+	done.Latency, done.Series, done.Durability = out.Latency, out.Series, r.durability(c)
 	r.run.Cells = append(r.run.Cells, done)
 	r.cfg.Progress.done(c, done)
 	return nil
@@ -96,8 +101,8 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	if why := c.driver.Info.Absent; why != "" {
 		return outcome{Status: result.Absent, Reason: why}, nil
 	}
-	dir := filepath.Join(r.root, "store")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := r.storeDir()
+	if err != nil {
 		return outcome{}, err
 	}
 	if r.cfg.Settle {
@@ -105,7 +110,13 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	}
 	defer removeForGood(dir)
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
-	return spawn(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+	return r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+}
+
+// storeDir makes an empty directory for the next store.
+func (r *runner) storeDir() (string, error) {
+	dir := filepath.Join(r.root, "store")
+	return dir, os.Mkdir(dir, 0o755)
 }
 
 // Interrupted reports whether err of Run says that its context was cancelled.
@@ -171,11 +182,14 @@ func has(list []engine.Setting, s engine.Setting) bool {
 }
 
 func describeTable(t Table, source *data.Source) result.Workload {
-	p := t.Params
+	p, columns := t.Params, append([]result.Column{}, t.Workload.Columns...)
+	if !t.Workload.Processes {
+		columns = append(columns, workload.Common...)
+	}
 	return result.Workload{
 		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
 		DataBytes: p.DataBytes(), Snappy: source.Compressibility(p.ValueBytes).Values, Sync: p.Sync,
 		Conditions: t.Workload.Conditions(p),
-		Columns:    append(append([]result.Column{}, t.Workload.Columns...), workload.Common...),
+		Columns:    columns,
 	}
 }

@@ -63,6 +63,10 @@ func benchValues(wl result.Workload, c result.Cell, col result.Column, v float64
 		return text
 	case result.Nanos:
 		return fmt.Sprintf("1 %.0f ns/op", v)
+	case result.PerSecond:
+		return fmt.Sprintf("1 %.1f ops/s", v)
+	case result.Number:
+		return fmt.Sprintf("1 %.1f count", v)
 	case result.Bytes:
 		return fmt.Sprintf("1 %.0f bytes", v)
 	}

@@ -51,6 +51,7 @@ func Tabulate(run *result.Run) []Table {
 		for _, e := range run.Engines {
 			t.Rows = append(t.Rows, makeRow(w, e, cellsOf(run, w.ID, e.Name)))
 		}
+		slices.SortStableFunc(t.Rows, unsyncedLast)
 		tables = append(tables, t)
 	}
 	return tables
@@ -77,6 +78,9 @@ func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
 			if c.Status == result.Absent {
 				row.Reason = c.Reason
 			}
+		}
+		if c.Durability != nil && c.Durability.Fault != "" {
+			row.Unsynced = c.Durability.Fault
 		}
 		for _, note := range c.Notes {
 			if !slices.Contains(row.Notes, note) {

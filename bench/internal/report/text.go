@@ -19,6 +19,7 @@ func Text(w io.Writer, run *result.Run) error {
 	p.behind()
 	p.bad()
 	p.conditions()
+	p.durability()
 	for _, t := range p.tables {
 		p.table(t)
 	}
@@ -105,7 +106,6 @@ func (p *printer) conditions() {
 	p.line("  took       %s", p.run.Elapsed.Round(100*time.Millisecond))
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
 	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
-	p.line("  durability as each engine was asked; the system calls are not counted in this version")
 	p.line("")
 }
 
@@ -231,6 +231,9 @@ func render(t Table, columns []result.Column, notes *footnotes) string {
 
 func rowName(row Row, notes *footnotes) string {
 	name := row.Engine.Name
+	if row.Unsynced != "" {
+		name = "! " + name + " " + notes.mark(row.Engine.Name+": "+row.Unsynced+"; ranked last, its figures compare with nobody's")
+	}
 	for _, n := range row.Notes {
 		name += " " + notes.mark(n)
 	}
@@ -250,7 +253,7 @@ func cellText(t Table, row Row, c result.Column, notes *footnotes) string {
 		return "n/a " + notes.mark(row.Engine.Name+": "+f.None)
 	}
 	value := FormatFigure(f, c.Unit)
-	if _, best, ok := t.Best(c.Key, AnyEngine); c.Ranked && ok && best.Median == f.Median && !row.Engine.Floor {
+	if _, best, ok := t.Best(c.Key, AnyEngine); c.Ranked && ok && best.Median == f.Median && !row.Engine.Floor && row.Unsynced == "" {
 		return "* " + value
 	}
 	return value

@@ -24,6 +24,8 @@ type Run struct {
 	Engines   []Engine      `json:"engines"`
 	Workloads []Workload    `json:"workloads"`
 	Cells     []Cell        `json:"cells"`
+
+	Durability []Durability `json:"durability,omitempty"` // what counting system calls showed
 }
 
 // Machine is where the run took place.
@@ -103,6 +105,8 @@ const (
 	Bytes       Unit = "bytes"
 	BytesPerOp  Unit = "B/op"
 	AllocsPerOp Unit = "allocs/op"
+	PerSecond   Unit = "1/s" // more is better: such columns are not ranked
+	Number      Unit = "count"
 )
 
 // Metrics that every workload has.
@@ -141,8 +145,9 @@ type Cell struct {
 	Notes    []string           `json:"notes,omitempty"`
 	Elapsed  time.Duration      `json:"elapsed_ns"`
 
-	Latency map[string]float64 `json:"latency,omitempty"` // percentile, as in "put p99.9": ns
-	Series  []Second           `json:"series,omitempty"`  // over time
+	Durability *CellDurability    `json:"durability,omitempty"`
+	Latency    map[string]float64 `json:"latency,omitempty"` // percentile, as in "put p99.9": ns
+	Series     []Second           `json:"series,omitempty"`  // over time
 }
 
 // Encode writes the run as indented JSON.

@@ -38,6 +38,9 @@ func fill(t *testing.T, v reflect.Value) {
 		value := reflect.New(v.Type().Elem()).Elem()
 		fill(t, value)
 		v.SetMapIndex(reflect.ValueOf("key"), value)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return

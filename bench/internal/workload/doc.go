@@ -16,5 +16,5 @@
 // # Concurrency
 //
 // The registry is filled by init functions and only read afterwards. A Run uses
-// one goroutine.
+// one goroutine, unless its conditions say otherwise.
 package workload

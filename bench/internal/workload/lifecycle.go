@@ -21,6 +21,7 @@ func init() {
 		Columns:    lifecycleColumns,
 		Estimate:   lifecycleEstimate,
 		Run:        runLifecycle,
+		Commits:    []CommitKind{PutCommits, DeleteCommits},
 	})
 }
 
@@ -53,7 +54,7 @@ func lifecycleConditions(p Params) []string {
 
 func syncCondition(sync bool) string {
 	if sync {
-		return " and asked to be durable when it returns (system calls are not counted in this version)"
+		return " and asked to be durable when it returns"
 	}
 	return " and not synced"
 }

@@ -3,6 +3,8 @@ package workload
 import (
 	"runtime"
 	"time"
+
+	"github.com/cairndb/cairn/bench/internal/result"
 )
 
 // Recorder collects the figures of one cell.
@@ -10,6 +12,8 @@ type Recorder struct {
 	Metrics map[string]float64
 	NA      map[string]string
 	Notes   []string
+	Latency map[string]float64 // percentile: ns
+	Series  []result.Second
 	before  usage
 }
 

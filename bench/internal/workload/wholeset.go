@@ -22,6 +22,7 @@ func init() {
 		Columns:    wholeSetColumns,
 		Estimate:   wholeSetEstimate,
 		Run:        runWholeSet,
+		Commits:    []CommitKind{BatchCommits},
 	})
 }
 

@@ -74,6 +74,12 @@ type Workload struct {
 	// Estimate guesses how long a cell takes, given the delay of one sync.
 	Estimate func(p Params, e engine.Info, syncDelay time.Duration) time.Duration
 	Run      func(rec *Recorder, d engine.Driver, dir string, p Params) error
+
+	Processes  bool // several processes do the work: the columns in Common would say nothing
+	WritesOnly bool // reads nothing while it measures: floors can do it
+
+	Commits []CommitKind            // of which its durability is verified; nil: puts, deletes and batches
+	Vary    func(p Params) []Params // the cells made of one count and sync mode; nil: that one
 }
 
 // Cells returns the parameters a scale asks for.
@@ -92,7 +98,12 @@ func (w Workload) Cells(s Scale) []Params {
 	var cells []Params
 	for _, n := range counts {
 		for _, sync := range s.Sync {
-			cells = append(cells, Params{Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: size, Sync: sync, Seed: s.Seed})
+			p := Params{Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: size, Sync: sync, Seed: s.Seed}
+			if w.Vary == nil {
+				cells = append(cells, p)
+				continue
+			}
+			cells = append(cells, w.Vary(p)...)
 		}
 	}
 	return cells

@@ -134,7 +134,7 @@ func TestCells(t *testing.T) {
 
 func TestWorkloadsAreComplete(t *testing.T) {
 	for _, w := range All() {
-		p := w.Cells(Scale{Sync: []bool{true}})[0]
+		p := w.Cells(Scale{Sync: []bool{true, false}})[0]
 		if w.Estimate(p, engine.Info{}, time.Millisecond) <= 0 || len(w.Conditions(p)) == 0 {
 			t.Errorf("%s: no estimate or no conditions", w.Name)
 		}

@@ -1,0 +1,116 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/syncs"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// How many commits of each kind are counted: few, for each sync is held back a
+// little, and enough that an engine which syncs now and then is not taken for one
+// that always does.
+const (
+	probePuts       = 30
+	probeDeletes    = 10
+	probeBatches    = 8
+	probeBatch      = 10 // pairs
+	probeGoroutines = 4
+	probeShared     = 10 // puts of each goroutine
+	probeValue      = 500
+)
+
+// probe makes a few commits of every kind and tells the tracer of each.
+type probe struct {
+	store  engine.Store
+	keys   data.Keys
+	value  []byte
+	nextID atomic.Uint64
+}
+
+func runProbe(d engine.Driver, o order) outcome {
+	source := data.NewSource(1)
+	p := &probe{keys: data.NewKeys(1000), value: source.Value(1, 1, probeValue)}
+	store, err := d.Open(o.Dir, engine.Options{Sync: o.Params.Sync})
+	if err != nil {
+		return outcome{Status: result.Failed, Reason: fmt.Sprintf("open: %v", err)}
+	}
+	p.store = store
+	err = p.commits(d.Info)
+	if err = errors.Join(err, store.Close()); err != nil {
+		return outcome{Status: result.Failed, Reason: err.Error()}
+	}
+	return outcome{Status: result.OK, Metrics: map[string]float64{}}
+}
+
+func (p *probe) commits(info engine.Info) error {
+	for i := range probePuts {
+		if err := p.commit(workload.PutCommits, func() error { return p.put(i) }); err != nil {
+			return err
+		}
+	}
+	if info.Can(engine.CanGet) { // what cannot look a key up cannot delete it either
+		for i := range probeDeletes {
+			if err := p.commit(workload.DeleteCommits, func() error { return p.store.Delete(p.keys.At(i)) }); err != nil {
+				return err
+			}
+		}
+	}
+	if b, ok := p.store.(engine.Batcher); ok {
+		for i := range probeBatches {
+			if err := p.commit(workload.BatchCommits, func() error { return p.batch(b, 100+i*probeBatch) }); err != nil {
+				return err
+			}
+		}
+	}
+	if info.Can(engine.CanShare) {
+		return p.shared()
+	}
+	return nil
+}
+
+func (p *probe) put(i int) error { return p.store.Put(p.keys.At(i), p.value) }
+
+func (p *probe) batch(b engine.Batcher, first int) error {
+	_, err := b.PutBatch(func(yield func(key, value []byte) bool) {
+		for i := range probeBatch {
+			if !yield(p.keys.At(first+i), p.value) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+func (p *probe) shared() error {
+	var all sync.WaitGroup
+	errs := make([]error, probeGoroutines)
+	for g := range probeGoroutines {
+		all.Go(func() {
+			for i := range probeShared {
+				if errs[g] == nil {
+					errs[g] = p.commit(workload.SharedCommits, func() error { return p.put(500 + g*probeShared + i) })
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *probe) commit(kind workload.CommitKind, fn func() error) error {
+	id, number := p.nextID.Add(1), syncs.Kind(slices.Index(workload.CommitKinds, kind))
+	syncs.Begin(number, id)
+	if err := fn(); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	syncs.End(number, id)
+	return nil
+}

@@ -1,0 +1,194 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+func init() {
+	Register(Workload{
+		Name:       "latency",
+		Title:      "Latency: puts and gets at a fixed rate, 70 % of what the engine itself can do; stalls count",
+		Variant:    "sound",
+		QuickN:     []int{20_000},
+		FullN:      []int{200_000},
+		ValueBytes: 1024,
+		Conditions: latencyConditions,
+		Columns:    latencyColumns,
+		Estimate:   latencyEstimate,
+		Run:        runLatency,
+		Commits:    []CommitKind{PutCommits},
+		Vary: func(p Params) []Params {
+			if p.Seconds = 4; p.N > 100_000 {
+				p.Seconds = 60
+			}
+			return []Params{p}
+		},
+	})
+}
+
+const (
+	latencyShare  = 0.70 // of the throughput measured just before
+	latencyCloser = 0.25 // of Params.Seconds, for measuring that throughput
+	latencyMost   = 2    // times Params.Seconds: then what is still due is given up
+)
+
+var latencyColumns = []result.Column{
+	{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true},
+	{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true},
+	{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true},
+	{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true},
+	{Key: "get_p50", Title: "get p50", Group: "gets", Unit: result.Nanos, Ranked: true},
+	{Key: "get_p99", Title: "p99", Group: "gets", Unit: result.Nanos, Ranked: true},
+	{Key: "get_p999", Title: "p99.9", Group: "gets", Unit: result.Nanos, Ranked: true},
+	{Key: "get_max", Title: "max", Group: "gets", Unit: result.Nanos, Ranked: true},
+	{Key: "rate", Title: "rate", Group: "rate", Unit: result.PerSecond},
+	{Key: "alone", Title: "throughput before", Group: "rate", Unit: result.PerSecond},
+	{Key: "worst_second", Title: "ops in the worst second", Group: "rate", Unit: result.Number},
+	{Key: "given_up", Title: "given up", Group: "rate", Unit: result.Number},
+}
+
+func latencyConditions(p Params) []string {
+	return []string{
+		fmt.Sprintf("%d keys are put first; then one goroutine puts (half) and gets (half) random keys as fast as it can for %.1f s; 70 %% of that rate is kept for %.0f s", p.N, p.Seconds*latencyCloser, p.Seconds),
+		"each put is a commit of its own" + syncCondition(p.Sync),
+		"each operation has an intended start; its latency counts from there, so an operation that waits behind a stall counts with its waiting (no coordinated omission)",
+		fmt.Sprintf("every engine has its own rate; what is still due after %.0f s is given up and counted, without a latency", p.Seconds*latencyMost),
+		"waits above 200 us sleep and the last part spins; sleeping late counts as latency, for all engines alike; every value read is compared; at the end every key is read after a reopen (not timed)",
+	}
+}
+
+func latencyEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
+	total := time.Duration((1.5+latencyCloser)*p.Seconds*float64(time.Second)) + time.Duration(p.N)*60*time.Microsecond
+	if p.Sync && e.Can(engine.CanSync) && !e.Can(engine.CanBatch) {
+		total += time.Duration(p.N) * syncDelay * 3 / 2
+	}
+	return total
+}
+
+// mixed does puts and gets of random keys and knows every key's version.
+type mixed struct {
+	*expectation
+	store    engine.Store
+	rng      *rand.Rand
+	versions []uint64
+}
+
+func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
+	if why, no := d.Info.Cannot[engine.CanSync]; no && p.Sync {
+		for _, c := range append(latencyColumns, Common...) {
+			rec.None(why, c.Key)
+		}
+		return nil
+	}
+	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 11)), versions: make([]uint64, p.N)}
+	rec.Begin()
+	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	m.store = store
+	if err := m.load(rec, store, data.Order(m.n, p.Seed, 10)); err != nil {
+		return err
+	}
+	seconds := time.Duration(p.Seconds * float64(time.Second))
+	alone, err := m.asFastAsItCan(time.Duration(latencyCloser * float64(seconds)))
+	if err != nil {
+		return err
+	}
+	l := newOpenLoop(alone*latencyShare, seconds)
+	if err := l.run(m.operation); err != nil {
+		return err
+	}
+	rec.Set("alone", alone)
+	l.report(rec)
+	rec.End()
+	if err := store.Close(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return m.reread(d, dir, p)
+}
+
+// load puts every key, in batches where the engine has them. It is not timed.
+func (e *expectation) load(rec *Recorder, store engine.Store, order []int32) error {
+	b, ok := store.(engine.Batcher)
+	if !ok {
+		for _, i := range order {
+			if err := store.Put(e.keys.At(int(i)), e.value(uint64(i))); err != nil {
+				return fmt.Errorf("loading key %d: %w", i, err)
+			}
+		}
+		return nil
+	}
+	for len(order) > 0 {
+		piece := order[:min(loadBatch, len(order))]
+		order = order[len(piece):]
+		note, err := b.PutBatch(func(yield func(key, value []byte) bool) {
+			for _, i := range piece {
+				if !yield(e.keys.At(int(i)), e.value(uint64(i))) {
+					return
+				}
+			}
+		})
+		if rec.Note(note); err != nil {
+			return fmt.Errorf("loading a batch: %w", err)
+		}
+	}
+	return nil
+}
+
+// loadBatch is how many pairs a batch of load has.
+const loadBatch = 1000
+
+func (m *mixed) asFastAsItCan(length time.Duration) (perSecond float64, err error) {
+	start, n := time.Now(), 0
+	for time.Since(start) < length {
+		if _, err := m.operation(); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return float64(n) / time.Since(start).Seconds(), nil
+}
+
+// operation puts or gets one random key.
+func (m *mixed) operation() (put bool, err error) {
+	id := m.rng.Uint64N(uint64(m.n))
+	key := m.keys.At(int(id))
+	if m.rng.Uint64()&1 == 0 {
+		if err := m.store.Put(key, m.source.Value(id, m.versions[id]+1, m.size)); err != nil {
+			return true, fmt.Errorf("put of key %d: %w", id, err)
+		}
+		m.versions[id]++
+		return true, nil
+	}
+	return false, m.get(m.store, id)
+}
+
+func (m *mixed) get(r engine.Reader, id uint64) error {
+	m.version = m.versions[id]
+	err := r.Get(m.keys.At(int(id)), func(got []byte) error { return m.compare(id, got) })
+	return m.lost(id, err)
+}
+
+// reread opens the store again and reads every key. It is not timed.
+func (m *mixed) reread(d engine.Driver, dir string, p Params) error {
+	if !d.Info.Can(engine.CanDisk) {
+		return nil
+	}
+	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	if err != nil {
+		return fmt.Errorf("open after close: %w", err)
+	}
+	for id := range uint64(m.n) {
+		if err := m.get(store, id); err != nil {
+			return fmt.Errorf("after close and open: %w", err)
+		}
+	}
+	return store.Close()
+}

@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+func init() {
+	Register(Workload{
+		Name:       "memory",
+		Title:      "Larger than memory: reads of a set at least four times the memory an engine is allowed",
+		Variant:    "sound",
+		QuickN:     []int{262_144},
+		FullN:      []int{2_097_152},
+		ValueBytes: 1024,
+		Conditions: memoryConditions,
+		Columns:    memoryColumns,
+		Estimate:   memoryEstimate,
+		Run:        runMemory,
+		Commits:    []CommitKind{},
+		Vary:       varyMemory,
+	})
+}
+
+// memoryTimes is how many times the memory allowed the data are.
+const memoryTimes = 4
+
+// varyMemory: the set is what the count says, and the memory a quarter of it. It is
+// loaded without syncs in either mode, so one cell suffices.
+func varyMemory(p Params) []Params {
+	if p.Sync {
+		return nil
+	}
+	p.Memory = p.DataBytes() / memoryTimes
+	return []Params{p}
+}
+
+var memoryColumns = []result.Column{
+	{Key: "load", Title: "load", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "uniform", Title: "get uniform", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "zipf", Title: "get zipf", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "pairs", Title: "scan pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
+	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
+}
+
+// memoryReads is how many gets of each sort are timed.
+func memoryReads(n int) int { return min(n, 30_000) }
+
+func memoryConditions(p Params) []string {
+	return []string{
+		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), and a scan of all pairs", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N)),
+		fmt.Sprintf("the memory allowed is %d MiB, a quarter of the set: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20),
+		"where the machine lets this program make a memory cgroup (version 2), the kernel holds the process to it, page cache included; a note at each row says whether it did. Where it did not, the page cache may hold the whole set, and the figures are of memory",
+		"peak RSS counts pages of mapped files too, which the kernel can take back; every value read is compared",
+	}
+}
+
+func memoryEstimate(p Params, e engine.Info, _ time.Duration) time.Duration {
+	perKey := 25 * time.Microsecond
+	if isBolt(e) || !e.Can(engine.CanBatch) {
+		perKey = 60 * time.Microsecond
+	}
+	return time.Second + time.Duration(p.N)*perKey + time.Duration(memoryReads(p.N))*2*60*time.Microsecond
+}
+
+func runMemory(rec *Recorder, d engine.Driver, dir string, p Params) error {
+	if why, no := d.Info.Cannot[engine.CanDisk]; no {
+		for _, c := range append(memoryColumns, Common...) {
+			rec.None(why, c.Key)
+		}
+		return nil
+	}
+	debug.SetMemoryLimit(p.Memory * 8 / 10)
+	if why, no := d.Info.Cannot[engine.CanMemory]; no {
+		rec.Note("is not told how much memory it may use: " + why)
+	}
+	e, opts := expect(p), engine.Options{Memory: p.Memory}
+	rec.Begin()
+	store, err := d.Open(dir, opts)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	if _, err := rec.Phase("load", p.N, func() error { return e.load(rec, store, data.Order(p.N, p.Seed, 12)) }); err != nil {
+		return err
+	}
+	if err := store.Close(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	if err := recordDisk(rec, dir, "disk", "disk_allocated"); err != nil {
+		return err
+	}
+	if store, err = d.Open(dir, opts); err != nil {
+		return fmt.Errorf("reopen: %w", err)
+	}
+	if err := e.readLarge(rec, d, store, p); err != nil {
+		return err
+	}
+	rec.End()
+	return store.Close()
+}
+
+func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Store, p Params) error {
+	reads := memoryReads(p.N)
+	for _, key := range []string{"uniform", "zipf"} {
+		order := map[string]func(n, reads int, seed uint64) []int32{"uniform": uniform, "zipf": zipf}[key](p.N, reads, p.Seed)
+		if _, err := rec.Phase(key, reads, func() error { return e.getAll(store, order) }); err != nil {
+			return err
+		}
+	}
+	walker, ok := store.(engine.PairWalker)
+	if !ok {
+		rec.None(d.Info.Cannot[engine.CanPairs], "pairs")
+		return nil
+	}
+	w := e.newWalk(d.Info.Can(engine.CanOrder))
+	_, err := rec.Phase("pairs", p.N, func() error { return w.end(walker.Pairs(w.pair)) })
+	return err
+}
+
+func uniform(n, reads int, seed uint64) []int32 {
+	rng, order := rand.New(rand.NewPCG(seed, 13)), make([]int32, reads)
+	for i := range order {
+		order[i] = rng.Int32N(int32(n))
+	}
+	return order
+}
+
+// zipf scatters the popular keys over the whole set.
+func zipf(n, reads int, seed uint64) []int32 {
+	rng, order := rand.New(rand.NewPCG(seed, 14)), make([]int32, reads)
+	law, scattered := rand.NewZipf(rng, 1.1, 1, uint64(n-1)), data.Order(n, seed, 15)
+	for i := range order {
+		order[i] = scattered[law.Uint64()]
+	}
+	return order
+}

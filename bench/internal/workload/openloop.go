@@ -1,0 +1,89 @@
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// openLoop begins operations at a fixed rate, whether the last has ended or not as
+// far as one goroutine can: late ones are begun at once and their wait counts.
+type openLoop struct {
+	every     time.Duration
+	planned   int
+	giveUp    time.Duration
+	puts      *hdrhistogram.Histogram
+	gets      *hdrhistogram.Histogram
+	seconds   []result.Second
+	abandoned int
+}
+
+func newOpenLoop(perSecond float64, length time.Duration) *openLoop {
+	every := max(1, time.Duration(float64(time.Second)/perSecond))
+	return &openLoop{every: every, planned: int(length / every), giveUp: latencyMost * length, puts: newHistogram(), gets: newHistogram()}
+}
+
+func (l *openLoop) run(operation func() (put bool, err error)) error {
+	start := time.Now()
+	for i := range l.planned {
+		due := time.Duration(i) * l.every
+		if begun := waitUntil(start, due); begun > l.giveUp {
+			l.abandoned = l.planned - i
+			return nil
+		}
+		put, err := operation()
+		if err != nil {
+			return err
+		}
+		end := time.Since(start)
+		l.note(put, end-due, end)
+	}
+	return nil
+}
+
+// waitUntil sleeps, spins at the end, and returns the time since start.
+func waitUntil(start time.Time, due time.Duration) time.Duration {
+	const spin = 200 * time.Microsecond
+	now := time.Since(start)
+	if due-now > spin {
+		time.Sleep(due - now - spin/2)
+	}
+	for now = time.Since(start); now < due; now = time.Since(start) {
+	}
+	return now
+}
+
+func (l *openLoop) note(put bool, latency, end time.Duration) {
+	if put {
+		record(l.puts, latency)
+	} else {
+		record(l.gets, latency)
+	}
+	for int(end/time.Second) >= len(l.seconds) {
+		l.seconds = append(l.seconds, result.Second{})
+	}
+	s := &l.seconds[int(end/time.Second)]
+	s.Ops++
+	s.MaxNano = max(s.MaxNano, float64(latency))
+}
+
+func (l *openLoop) report(rec *Recorder) {
+	rec.percentiles("put_", l.puts)
+	rec.percentiles("get_", l.gets)
+	rec.keepCurve("put", l.puts)
+	rec.keepCurve("get", l.gets)
+	rec.Set("rate", float64(time.Second)/float64(l.every))
+	rec.Set("given_up", float64(l.abandoned))
+	rec.Series = l.seconds
+	worst := float64(rec.Series[0].Ops)
+	for _, s := range l.seconds[:max(1, len(l.seconds)-1)] { // the last is not whole
+		worst = min(worst, float64(s.Ops))
+	}
+	rec.Set("worst_second", worst)
+	if l.abandoned > 0 {
+		rec.Note(fmt.Sprintf("could not keep up with 70 %% of what it had done before: %d of %d operations were given up", l.abandoned, l.planned))
+	}
+}

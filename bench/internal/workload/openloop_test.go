@@ -1,0 +1,49 @@
+package workload
+
+import (
+	"testing"
+	"time"
+)
+
+// One stall of 200 ms delays everything that was due in it; a closed loop would
+// show one slow operation.
+func TestAStallCountsForEveryOperationDueInIt(t *testing.T) {
+	l := newOpenLoop(1000, 500*time.Millisecond)
+	n := 0
+	err := l.run(func() (bool, error) {
+		if n++; n == 100 {
+			time.Sleep(200 * time.Millisecond)
+		}
+		return n%2 == 0, nil
+	})
+	if err != nil || n != 500 || l.puts.TotalCount()+l.gets.TotalCount() != 500 {
+		t.Fatalf("%v, %d operations", err, n)
+	}
+	late := 0
+	for _, bar := range append(l.puts.Distribution(), l.gets.Distribution()...) {
+		if time.Duration(bar.From) > 20*time.Millisecond {
+			late += int(bar.Count)
+		}
+	}
+	if late < 150 || late > 350 {
+		t.Errorf("%d operations were late by more than 20 ms, want about 180", late)
+	}
+	if l.abandoned != 0 || len(l.seconds) != 1 || l.seconds[0].Ops != 500 || l.seconds[0].MaxNano < 190e6 {
+		t.Errorf("%d abandoned, %+v", l.abandoned, l.seconds)
+	}
+}
+
+func TestWhatCannotKeepUpGivesUp(t *testing.T) {
+	l := newOpenLoop(1000, 100*time.Millisecond)
+	if err := l.run(func() (bool, error) { time.Sleep(20 * time.Millisecond); return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if l.abandoned < 80 {
+		t.Errorf("%d of 100 abandoned", l.abandoned)
+	}
+	rec := NewRecorder()
+	l.report(rec)
+	if rec.Metrics["given_up"] != float64(l.abandoned) || len(rec.Notes) != 1 || rec.Latency["put p99"] == 0 || len(rec.Series) == 0 {
+		t.Errorf("%+v", rec)
+	}
+}
