@@ -101,7 +101,7 @@ func runCell(o order) outcome {
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
-	w, err := workload.Find(o.Params.Workload)
+	w, err := workload.Of(o.Params)
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}

@@ -40,6 +40,9 @@ func registerFakes() {
 		s.onPut = func(int, []byte, []byte) bool { s.hang(); return false }
 	})
 	fake("forgets at close", func(s *fakeStore) { s.forget = true })
+	fake("brings back", func(s *fakeStore) {
+		s.onDelete = func(_ int, key []byte) bool { s.graves = append(s.graves, string(key)); return true }
+	})
 }
 
 func fake(name string, how func(*fakeStore)) {
@@ -47,6 +50,7 @@ func fake(name string, how func(*fakeStore)) {
 		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
 			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
 			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
+			engine.CanScan: "a fake scans nothing", engine.CanShare: "a fake has one map", engine.CanSettle: "a fake has nothing to settle",
 		}},
 		Settings: func(engine.Options) []engine.Setting { return nil },
 		Open: func(dir string, _ engine.Options) (engine.Store, error) {
@@ -65,6 +69,7 @@ type fakeStore struct {
 	deletes  int
 	failAt   int
 	forget   bool
+	graves   []string                            // deleted keys that come back at close
 	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
 	onDelete func(n int, key []byte) bool
 }
@@ -105,6 +110,11 @@ func (s *fakeStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *fakeStore) Close() error {
+	for _, k := range s.graves {
+		if _, again := s.values[k]; !again {
+			s.values[k] = []byte("a ghost")
+		}
+	}
 	for k, v := range s.values {
 		if s.forget {
 			s.forget = false

@@ -107,13 +107,20 @@ func conclude(state *os.ProcessState, waitErr error, answer []byte, stderr strin
 	if out.Status != result.OK {
 		return out
 	}
-	if _, have := out.Metrics[result.CPU]; !have {
-		out.Metrics[result.CPU] = float64(state.UserTime() + state.SystemTime())
-	}
-	if _, have := out.Metrics[result.PeakRSS]; !have {
-		out.Metrics[result.PeakRSS] = float64(maxRSS(state))
-	}
+	out.fallBack(result.CPU, float64(state.UserTime()+state.SystemTime()))
+	out.fallBack(result.PeakRSS, float64(maxRSS(state)))
 	return out
+}
+
+// fallBack sets a figure that the child neither gave nor gave a reason for.
+func (o *outcome) fallBack(key string, value float64) {
+	if _, have := o.Metrics[key]; have || o.NA[key] != "" {
+		return
+	}
+	if o.Metrics == nil {
+		o.Metrics = map[string]float64{}
+	}
+	o.Metrics[key] = value
 }
 
 // firstComplaint finds the line of a crash that says what happened.
