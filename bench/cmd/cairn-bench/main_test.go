@@ -34,14 +34,14 @@ func call(ctx context.Context, args ...string) (out, errs string, err error) {
 func TestRunInEveryFormat(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "out.json")
-	args := []string{"run", "-suite", "w1,w4", "-n", "30", "-rounds", "1", "-engines", "bbolt,pogreb,gomap", "-sync", "off", "-values", "256", "-settle=false", "-dir", dir}
+	args := []string{"run", "-suite", "w1/sound,w4/sound", "-n", "30", "-rounds", "1", "-engines", "bbolt,pogreb,gomap", "-sync", "off", "-values", "256", "-settle=false", "-dir", dir}
 	for format, want := range map[string]string{
 		"text":      "WHERE CAIRN IS BEHIND",
 		"json":      `"schema": "cairn-bench/1"`,
 		"benchstat": "BenchmarkW4/variant=sound/n=30/v=256/sync=off/op=get/engine=bbolt-",
 	} {
 		out, errs, err := call(t.Context(), append(args, "-format", format, "-json", file)...)
-		if err != nil || !strings.Contains(out, want) || !strings.Contains(errs, "3 engines, 2 workloads, 1 rounds: about ") {
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(errs, "3 engines, 2 workloads, up to 1 rounds: about ") {
 			t.Errorf("%s: %v\n%s\n%s", format, err, out, errs)
 		}
 	}
@@ -55,6 +55,34 @@ func TestRunInEveryFormat(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+const ownRecords = "{\"id\":\"b\",\"text\":\"one\"}\n{\"id\":\"a\",\"text\":\"another, which is longer\"}\nno record\n{\"id\":\"c\"}\n"
+
+func TestOwnRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	if err := os.WriteFile(path, []byte(ownRecords), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"run", "-suite", "w1,w4,load,large", "-engines", "bbolt,pogreb", "-rounds", "1", "-sync", "off", "-settle=false", "-dir", t.TempDir(), "-data", path}
+	_, _, err := call(t.Context(), args...)
+	if exitCode(err) != 2 || !strings.Contains(err.Error(), "line 3: no JSON") {
+		t.Errorf("a malformed line: %v", err)
+	}
+	out, errs, err := call(t.Context(), append(args, "-data-skip-bad", "-data-key", "id")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, wants := range map[string][]string{
+		errs: {"3 records of 25 B on average from own.jsonl", "left out: line 3: no JSON", "not run: large/sound: its sizes", "not run: w1/published:"},
+		out:  {"3 records of own.jsonl, 77.0 B together, 1 malformed ones left out, keys from field id", "w1/sound/n=3/v=25/sync=off/data", "load/sound/n=3/v=25/sync=off/data"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
 	}
 }
 
@@ -75,6 +103,8 @@ func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
 		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
+		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-time", "-1s"}, {"run", "-data-key", "id"},
+		{"run", "-data", "missing.jsonl"}, {"run", "-data", "x.jsonl", "-values", "9"}, {"run", "-suite", "w1/loud"}, {"run", "-suite", "w1/published", "-values", "9"},
 	} {
 		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {
 			t.Errorf("%v: %v is exit code %d, want 2", args, err, exitCode(err))

@@ -18,18 +18,24 @@ import (
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
-// quickBudget keeps the quick suite, compilation included, below ten minutes.
-const quickBudget = 6 * time.Minute
+// quickTime keeps the quick suite below ten minutes.
+const quickTime = 9*time.Minute + 30*time.Second
+
+// mostRounds is how many rounds are made if there is time for them.
+const mostRounds = 3
 
 // flags of the verb run.
 type flags struct {
 	suite, engines    []string
 	quick, full       bool
-	n, values, rounds int
+	n, keys, values   int
+	zipf              float64
+	rounds            int
+	data              data.File
 	sync              string
 	settle            bool
 	seed              uint64
-	budget, timeout   time.Duration
+	time, timeout     time.Duration
 	dir, json, format string
 	html              string
 }
@@ -46,17 +52,22 @@ func runCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	set := cmd.Flags()
-	set.StringSliceVar(&f.suite, "suite", nil, "workloads, as in w1,w4 (default all)")
+	set.StringSliceVar(&f.suite, "suite", nil, "workloads, as in w1,w4/published (default all)")
 	set.StringSliceVar(&f.engines, "engines", nil, "engines, as in cairn,bbolt (default all)")
 	set.BoolVar(&f.quick, "quick", false, "the small counts only; this is the default")
 	set.BoolVar(&f.full, "full", false, "the large counts too; takes hours where syncs are slow")
 	set.IntVar(&f.n, "n", 0, "number of keys, in place of the suite's")
+	set.IntVar(&f.keys, "keys", 0, "bytes of a key, in place of 16")
 	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
-	set.IntVar(&f.rounds, "rounds", 0, "rounds (default: up to 3, as many as the budget holds)")
-	set.StringVar(&f.sync, "sync", "both", "on, off or both")
+	set.Float64Var(&f.zipf, "zipf", 0, "skew of the random reads of load (default: none) and of ycsb (default 0.99)")
+	set.StringVar(&f.data.Path, "data", "", "records to measure with, in place of made ones: a .jsonl file, each line a value, or a .csv file with a header, each row a value")
+	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
+	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
+	set.IntVar(&f.rounds, "rounds", 0, "rounds of each workload (default: up to 3, as many as the time holds)")
+	set.DurationVar(&f.time, "time", 0, "for the whole run: spread over the workloads, those that take least get more rounds (default 9m30s for the quick suite, none for the full)")
+	set.StringVar(&f.sync, "sync", "", "on, off or both (default: what each workload is for)")
 	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")
 	set.Uint64Var(&f.seed, "seed", 1, "of the data and the orders")
-	set.DurationVar(&f.budget, "budget", 0, "start no round that would end later (default 6m for the quick suite, none for the full)")
 	set.DurationVar(&f.timeout, "timeout", 0, "for one cell (default: far more than it should take)")
 	set.StringVar(&f.dir, "dir", "", "where the data go (default: the directory for temporary files)")
 	set.StringVar(&f.json, "json", "", "also write everything measured to this file")
@@ -73,7 +84,11 @@ func noArgs(_ *cobra.Command, args []string) error {
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
-	plan, err := f.plan()
+	records, err := f.records(cmd.ErrOrStderr())
+	if err != nil {
+		return usageError{err}
+	}
+	plan, err := f.plan(records)
 	if err != nil {
 		return usageError{err}
 	}
@@ -87,7 +102,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	f.fitRounds(&plan, machine.SyncDelay)
 	announce(cmd.ErrOrStderr(), plan, machine, f.dir)
 	run, err := harness.Run(cmd.Context(), plan, harness.Config{
-		Dir: f.dir, Seed: f.seed, Machine: machine, Settle: f.settle,
+		Dir: f.dir, Seed: f.seed, Records: records, Machine: machine, Settle: f.settle,
 		Progress: harness.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))),
 	})
 	if err != nil {
@@ -106,7 +121,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 }
 
 // plan checks the flags and lists the cells.
-func (f *flags) plan() (harness.Plan, error) {
+func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 	if err := f.check(); err != nil {
 		return harness.Plan{}, err
 	}
@@ -118,13 +133,15 @@ func (f *flags) plan() (harness.Plan, error) {
 	if err != nil {
 		return harness.Plan{}, err
 	}
-	scale := workload.Scale{Full: f.full, N: f.n, ValueBytes: f.values, Sync: syncModes[f.sync], Seed: f.seed}
-	plan := harness.NewPlan(engines, workloads, scale)
+	plan := harness.NewPlan(engines, workloads, f.scale(records))
+	if len(plan.Tables) == 0 {
+		return plan, fmt.Errorf("nothing to run: %s", strings.Join(plan.Unfit, "; "))
+	}
 	plan.Limit = f.timeout
-	return plan, nil
+	return plan, f.fitKeys(plan)
 }
 
-var syncModes = map[string][]bool{"on": {true}, "off": {false}, "both": {true, false}}
+var syncModes = map[string][]bool{"": nil, "on": {true}, "off": {false}, "both": {true, false}}
 
 func (f *flags) check() error {
 	switch {
@@ -134,9 +151,21 @@ func (f *flags) check() error {
 		return fmt.Errorf("-n %d: want 1 to %d", f.n, 1<<30)
 	case f.values < 0 || f.values > data.MaxValueBytes:
 		return fmt.Errorf("-values %d: want 1 to %d", f.values, data.MaxValueBytes)
+	case f.keys < 0 || f.keys > data.MaxKeyBytes:
+		return fmt.Errorf("-keys %d: want 1 to %d, what every engine takes", f.keys, data.MaxKeyBytes)
+	case !(f.zipf >= 0 && f.zipf <= 10):
+		return fmt.Errorf("-zipf %v: want 0 to 10", f.zipf)
 	case f.rounds < 0:
 		return fmt.Errorf("-rounds %d", f.rounds)
-	case syncModes[f.sync] == nil:
+	case f.time < 0:
+		return fmt.Errorf("-time %s", f.time)
+	case f.data.Path == "" && (f.data.Key != "" || f.data.SkipBad):
+		return fmt.Errorf("-data-key and -data-skip-bad go with -data")
+	case f.data.Path != "" && f.values > 0:
+		return fmt.Errorf("-data and -values exclude each other: records keep their sizes")
+	case f.data.Key != "" && f.keys > 0:
+		return fmt.Errorf("-data-key and -keys exclude each other: records keep their keys")
+	case f.sync != "" && syncModes[f.sync] == nil:
 		return fmt.Errorf("-sync %q: want on, off or both", f.sync)
 	}
 	if err := checkFormat(f.format); err != nil {
@@ -164,23 +193,26 @@ func (f *flags) choosePage() error {
 	return nil
 }
 
-// fitRounds: asked for, or up to three as the budget allows.
+// fitRounds: asked for, or up to three as the time allows.
 func (f *flags) fitRounds(plan *harness.Plan, syncDelay time.Duration) {
-	budget := f.budget
-	if budget == 0 && !f.full && f.rounds == 0 {
-		budget = quickBudget
-	}
-	plan.FitRounds(budget, syncDelay, 3)
+	most, limit := mostRounds, f.time
 	if f.rounds > 0 {
-		plan.Rounds = f.rounds
+		most = f.rounds
 	}
+	if limit == 0 && !f.full && f.rounds == 0 {
+		limit = quickTime
+	}
+	plan.FitRounds(limit, syncDelay, most)
 }
 
 // announce says what will happen and how long it should take.
 func announce(w io.Writer, plan harness.Plan, m result.Machine, dir string) {
-	fmt.Fprintf(w, "cairn-bench: %d engines, %d workloads, %d rounds: about %s (a sync takes %s here)\n",
+	fmt.Fprintf(w, "cairn-bench: %d engines, %d workloads, up to %d rounds: about %s (a sync takes %s here)\n",
 		len(plan.Engines), len(plan.Tables), plan.Rounds, harness.Rough(plan.Estimate(m.SyncDelay)), m.SyncDelay.Round(time.Microsecond))
 	fmt.Fprintf(w, "cairn-bench: data in %s (%s), removed at the end\n", dir, m.Filesystem)
+	for _, why := range plan.Unfit {
+		fmt.Fprintf(w, "cairn-bench: not run: %s\n", why)
+	}
 	for _, d := range plan.Engines {
 		if d.Info.Absent != "" {
 			fmt.Fprintf(w, "cairn-bench: %s: %s\n", d.Info.Name, d.Info.Absent)

@@ -9,13 +9,11 @@ import (
 // MaxValueBytes is the largest value a Source can make.
 const MaxValueBytes = 1 << 20
 
-// KeyBytes is the length of every key.
-const KeyBytes = 16
-
 // Source makes the values of one seed. It is immutable.
 type Source struct {
-	seed uint64
-	pool []byte
+	seed    uint64
+	pool    []byte
+	records [][]byte // of the user, in place of windows into the pool
 }
 
 // NewSource makes the pool of a seed, which takes some 100 ms.
@@ -25,8 +23,12 @@ func NewSource(seed uint64) *Source {
 
 // Value returns the value of id at a version: size bytes (at most
 // MaxValueBytes) of the pool. Different versions of an id are different windows,
-// so a stale answer is told from a right one.
+// so a stale answer is told from a right one. With records of the user the size is
+// theirs: version 0 of an id is the record of that number.
 func (s *Source) Value(id, version uint64, size int) []byte {
+	if len(s.records) > 0 {
+		return s.records[(id+version)%uint64(len(s.records))]
+	}
 	at := mix(s.seed^mix(id+1)^mix(version<<32+0xc2b2ae35)) % uint64(len(s.pool)-size+1)
 	return s.pool[at : int(at)+size : int(at)+size]
 }
@@ -59,61 +61,24 @@ func (s *Source) Compressibility(valueBytes int) Compressibility {
 func (s *Source) blocks(size int) float64 {
 	raw, packed := 0, 0
 	var buf []byte
-	for at := 0; at+size <= len(s.pool); at += size {
-		buf = snappy.Encode(buf[:cap(buf)], s.pool[at:at+size])
-		raw, packed = raw+size, packed+len(buf)
+	for at := 0; at < len(s.pool); at += size {
+		block := s.pool[at:min(at+size, len(s.pool))]
+		buf = snappy.Encode(buf[:cap(buf)], block)
+		raw, packed = raw+len(block), packed+len(buf)
 	}
 	return float64(raw) / float64(packed)
 }
 
 func (s *Source) values(size int) float64 {
 	const sample = 1000
-	packed := 0
+	raw, packed := 0, 0
 	var buf []byte
 	for id := range uint64(sample) {
-		buf = snappy.Encode(buf[:cap(buf)], s.Value(id, 1, size))
-		packed += len(buf)
+		v := s.Value(id, 1, size)
+		buf = snappy.Encode(buf[:cap(buf)], v)
+		raw, packed = raw+len(v), packed+len(buf)
 	}
-	return float64(sample*size) / float64(packed)
-}
-
-// Keys are the keys 0 to n-1, made beforehand so that making them is not timed.
-type Keys struct{ slab []byte }
-
-// NewKeys makes n keys.
-func NewKeys(n int) Keys {
-	slab := make([]byte, n*KeyBytes)
-	for i := range n {
-		putKey(slab[i*KeyBytes:][:KeyBytes], uint64(i))
-	}
-	return Keys{slab}
-}
-
-// At returns key i.
-func (k Keys) At(i int) []byte {
-	at := i * KeyBytes
-	return k.slab[at : at+KeyBytes : at+KeyBytes]
-}
-
-func putKey(dst []byte, id uint64) {
-	for i := KeyBytes - 1; i >= 0; i-- {
-		dst[i] = byte('0' + id%10)
-		id /= 10
-	}
-}
-
-// ParseKey returns the id of a key, and whether it is one.
-func ParseKey(key []byte) (id uint64, ok bool) {
-	if len(key) != KeyBytes {
-		return 0, false
-	}
-	for _, c := range key {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		id = id*10 + uint64(c-'0')
-	}
-	return id, true
+	return float64(raw) / float64(packed)
 }
 
 // Sequence returns the numbers 0 to n-1 in order.

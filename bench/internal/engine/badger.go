@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -12,6 +13,9 @@ func init() {
 			Name:   "badger",
 			Title:  "log-structured merge tree with a value log, from Dgraph",
 			Module: "github.com/dgraph-io/badger/v4",
+			Cannot: map[Ability]string{
+				CanProcesses: "refuses a reader beside a writer in another process",
+			},
 		},
 		Settings: badgerSettings,
 		Open:     openBadger,
@@ -26,13 +30,34 @@ func badgerSettings(opts Options) []Setting {
 	if opts.Sync {
 		set = append(set, Setting{"Options.SyncWrites = true", "sync on; the default is off"})
 	}
+	if opts.Memory > 0 {
+		o := badgerOptions("", opts)
+		set = append(set,
+			Setting{fmt.Sprintf("Options.MemTableSize = %d, NumMemtables = %d", o.MemTableSize, o.NumMemtables), "three eighths of the memory the workload allows, one memtable in use included"},
+			Setting{fmt.Sprintf("Options.BlockCacheSize = %d, IndexCacheSize = %d", o.BlockCacheSize, o.IndexCacheSize), "a quarter and an eighth of it"},
+			Setting{fmt.Sprintf("Options.ValueThreshold = %d", o.ValueThreshold), "Badger refuses one above 15 % of a memtable"})
+	}
 	return set
+}
+
+func badgerOptions(dir string, opts Options) badger.Options {
+	o := badger.DefaultOptions(dir).WithLogger(nil).WithSyncWrites(opts.Sync).WithReadOnly(opts.ReadOnly)
+	if opts.Memory == 0 {
+		return o
+	}
+	memtable := opts.Memory / 8
+	return o.WithMemTableSize(memtable).WithNumMemtables(2).
+		WithBlockCacheSize(opts.Memory / 4).WithIndexCacheSize(opts.Memory / 8).
+		WithValueThreshold(min(o.ValueThreshold, memtable/10))
 }
 
 type badgerStore struct{ db *badger.DB }
 
 func openBadger(dir string, opts Options) (Store, error) {
-	db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil).WithSyncWrites(opts.Sync))
+	db, err := badger.Open(badgerOptions(dir, opts))
+	if err != nil && lockRefused(err, "Another process is using this Badger database") {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -77,20 +102,42 @@ func (s badgerStore) View(fn func(Reader) error) error {
 func (s badgerStore) Keys(see func([]byte) error) error {
 	opts := badger.DefaultIteratorOptions
 	opts.PrefetchValues = false // the documented key-only iteration
-	return s.walk(opts, func(item *badger.Item) error { return see(item.Key()) })
+	return s.walk(opts, nil, func(item *badger.Item) error { return see(item.Key()) })
 }
 
 func (s badgerStore) Pairs(see func(key, value []byte) error) error {
-	return s.walk(badger.DefaultIteratorOptions, func(item *badger.Item) error {
+	return s.walkPairs(badger.DefaultIteratorOptions, nil, see)
+}
+
+func (s badgerStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	opts := badger.DefaultIteratorOptions
+	opts.PrefetchSize = min(n, opts.PrefetchSize)
+	return ended(s.walkPairs(opts, from, limited(n, see)))
+}
+
+// Settle waits until no level is over the size at which Badger compacts it.
+func (s badgerStore) Settle() error {
+	return settle(func() (bool, error) {
+		for _, level := range s.db.Levels() {
+			if level.Adjusted >= 1 {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+func (s badgerStore) walkPairs(opts badger.IteratorOptions, from []byte, see func(key, value []byte) error) error {
+	return s.walk(opts, from, func(item *badger.Item) error {
 		return item.Value(func(value []byte) error { return see(item.Key(), value) })
 	})
 }
 
-func (s badgerStore) walk(opts badger.IteratorOptions, step func(*badger.Item) error) error {
+func (s badgerStore) walk(opts badger.IteratorOptions, from []byte, step func(*badger.Item) error) error {
 	return s.db.View(func(tx *badger.Txn) error {
 		it := tx.NewIterator(opts)
 		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
+		for it.Seek(from); it.Valid(); it.Next() {
 			if err := step(it.Item()); err != nil {
 				return err
 			}

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 func init() {
@@ -12,6 +14,11 @@ func init() {
 			Name:   "bbolt",
 			Title:  "B+tree in one memory-mapped file: the maintained Bolt",
 			Module: "go.etcd.io/bbolt",
+			Cannot: map[Ability]string{
+				CanProcesses: "a reader in another process waits until the writer has closed the store",
+				CanMemory:    "maps its file: how much of it is in memory is the kernel's affair",
+				CanSettle:    "nothing runs in the background",
+			},
 		},
 		Settings: bboltSettings,
 		Open:     openBbolt,
@@ -19,10 +26,11 @@ func init() {
 }
 
 func bboltSettings(opts Options) []Setting {
-	if opts.Sync {
-		return nil
+	set := []Setting{{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"}}
+	if !opts.Sync {
+		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit"})
 	}
-	return []Setting{{"DB.NoSync = true", "sync off; the default syncs every commit"}}
+	return set
 }
 
 var bboltBucket = []byte("bench")
@@ -30,9 +38,17 @@ var bboltBucket = []byte("bench")
 type bboltStore struct{ db *bbolt.DB }
 
 func openBbolt(dir string, opts Options) (Store, error) {
-	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, nil)
+	how := *bbolt.DefaultOptions
+	how.Timeout, how.ReadOnly = patience, opts.ReadOnly
+	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &how)
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if opts.ReadOnly {
+		return bboltStore{db}, nil
 	}
 	db.NoSync = !opts.Sync
 	err = db.Update(func(tx *bbolt.Tx) error {
@@ -90,6 +106,19 @@ func (s bboltStore) Pairs(see func(key, value []byte) error) error {
 		}
 		return nil
 	})
+}
+
+func (s bboltStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	see = limited(n, see)
+	return ended(s.db.View(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(bboltBucket).Cursor()
+		for key, value := c.Seek(from); key != nil; key, value = c.Next() {
+			if err := see(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 type bboltReader struct{ b *bbolt.Bucket }

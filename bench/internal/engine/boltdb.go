@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/boltdb/bolt"
@@ -12,6 +13,11 @@ func init() {
 			Name:   "boltdb",
 			Title:  "B+tree in one memory-mapped file (archived 2018)",
 			Module: "github.com/boltdb/bolt",
+			Cannot: map[Ability]string{
+				CanProcesses: "a reader in another process waits until the writer has closed the store",
+				CanMemory:    "maps its file: how much of it is in memory is the kernel's affair",
+				CanSettle:    "nothing runs in the background",
+			},
 		},
 		Settings: boltdbSettings,
 		Open:     openBoltdb,
@@ -19,10 +25,11 @@ func init() {
 }
 
 func boltdbSettings(opts Options) []Setting {
-	if opts.Sync {
-		return nil
+	set := []Setting{{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"}}
+	if !opts.Sync {
+		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit"})
 	}
-	return []Setting{{"DB.NoSync = true", "sync off; the default syncs every commit"}}
+	return set
 }
 
 var boltdbBucket = []byte("bench")
@@ -30,9 +37,17 @@ var boltdbBucket = []byte("bench")
 type boltdbStore struct{ db *bolt.DB }
 
 func openBoltdb(dir string, opts Options) (Store, error) {
-	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, nil)
+	how := *bolt.DefaultOptions
+	how.Timeout, how.ReadOnly = patience, opts.ReadOnly
+	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &how)
+	if errors.Is(err, bolt.ErrTimeout) {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if opts.ReadOnly {
+		return boltdbStore{db}, nil
 	}
 	db.NoSync = !opts.Sync
 	err = db.Update(func(tx *bolt.Tx) error {
@@ -90,6 +105,19 @@ func (s boltdbStore) Pairs(see func(key, value []byte) error) error {
 		}
 		return nil
 	})
+}
+
+func (s boltdbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	see = limited(n, see)
+	return ended(s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(boltdbBucket).Cursor()
+		for key, value := c.Seek(from); key != nil; key, value = c.Next() {
+			if err := see(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 type boltdbReader struct{ b *bolt.Bucket }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 
 	"github.com/cairndb/cairn"
 )
@@ -12,6 +14,9 @@ func init() {
 			Name:   "cairn",
 			Title:  "ordered, log-structured, one bound for all memory",
 			Module: "github.com/cairndb/cairn",
+			Cannot: map[Ability]string{
+				CanProcesses: "refuses readers in other processes while one writes",
+			},
 		},
 		Settings: cairnSettings,
 		Open:     openCairn,
@@ -19,24 +24,32 @@ func init() {
 }
 
 func cairnSettings(opts Options) []Setting {
-	if opts.Sync {
-		return nil // Durable is the default
+	var set []Setting
+	if !opts.Sync { // Durable is the default
+		set = append(set, Setting{"Options.Durability = Relaxed",
+			"sync off; an acknowledged commit survives a process kill; the log is synced in the background every second"})
 	}
-	return []Setting{{"Options.Durability = Relaxed",
-		"sync off; an acknowledged commit survives a process kill; the log is synced in the background every second"}}
+	if opts.Memory > 0 {
+		set = append(set, Setting{fmt.Sprintf("Options.Memory = %d", opts.Memory), "what the workload allows; it bounds everything"})
+	}
+	return set
 }
 
 type cairnStore struct {
-	db  *cairn.DB
-	buf []byte
+	db   *cairn.DB
+	bufs sync.Pool // of *[]byte, for the values of gets
 }
 
 func openCairn(dir string, opts Options) (Store, error) {
-	o := &cairn.Options{}
+	o := &cairn.Options{ReadOnly: opts.ReadOnly, Memory: opts.Memory}
 	if !opts.Sync {
 		o.Durability = cairn.Relaxed
 	}
 	db, err := cairn.Open(dir, o)
+	var locked *cairn.LockedError
+	if errors.As(err, &locked) {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +61,16 @@ func (s *cairnStore) Put(key, value []byte) error { return s.db.Put(key, value) 
 func (s *cairnStore) Delete(key []byte) error     { return s.db.Delete(key) }
 
 func (s *cairnStore) Get(key []byte, see func([]byte) error) error {
-	value, err := s.db.GetTo(key, s.buf)
+	buf, _ := s.bufs.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer s.bufs.Put(buf)
+	value, err := s.db.GetTo(key, *buf)
 	if err != nil {
 		return cairnError(err)
 	}
-	s.buf = value
+	*buf = value
 	return see(value)
 }
 
@@ -87,6 +105,26 @@ func (s *cairnStore) Pairs(see func(key, value []byte) error) error {
 			}
 		}
 		return nil
+	})
+}
+
+func (s *cairnStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	see = limited(n, see)
+	return ended(s.db.View(func(tx *cairn.Tx) error {
+		for key, value := range tx.Scan(cairn.Range{Low: from}) {
+			if err := see(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Settle: CompactionDebt is zero when background work has nothing to do.
+func (s *cairnStore) Settle() error {
+	return settle(func() (bool, error) {
+		stats := s.db.Stats()
+		return stats.CompactionDebt == 0, stats.BackgroundError
 	})
 }
 

@@ -6,7 +6,7 @@
 // A Driver says what its engine is (Info), in what it departs from the engine's
 // defaults (Settings) and how a store is opened. A Store has the four verbs every
 // engine has; what only some have are interfaces of their own (Batcher, Viewer,
-// KeyWalker, PairWalker). An engine without one of these says why in Info.Cannot,
+// KeyWalker, PairWalker, Scanner, Settler). An engine without one of these says why in Info.Cannot,
 // and tables print that reason in place of a number.
 //
 // # Rules
@@ -23,6 +23,6 @@
 //
 // # Concurrency
 //
-// One goroutine uses a Store at a time. The registry is filled by init functions
+// One goroutine uses a Store at a time, unless the engine can be shared (CanShare). The registry is filled by init functions
 // and only read afterwards.
 package engine

@@ -74,6 +74,12 @@ type Scanner interface {
 	Scan(from []byte, n int, see func(key, value []byte) error) error
 }
 
+// UnsyncedDeleter is a Store that can delete without a sync even if it was opened
+// with Sync, as one article ran one engine (W1, published).
+type UnsyncedDeleter interface {
+	DeleteUnsynced(key []byte) error
+}
+
 // Settler is a Store whose background work can be waited for.
 type Settler interface {
 	// Settle returns when flushes and compactions that are due have ended.

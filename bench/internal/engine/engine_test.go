@@ -67,7 +67,11 @@ func abilities(t *testing.T, info Info, s Store) {
 	_, viewer := s.(Viewer)
 	_, keys := s.(KeyWalker)
 	_, pairs := s.(PairWalker)
-	for ability, has := range map[Ability]bool{CanBatch: batcher, CanView: viewer, CanKeys: keys, CanPairs: pairs} {
+	_, scanner := s.(Scanner)
+	_, settler := s.(Settler)
+	for ability, has := range map[Ability]bool{
+		CanBatch: batcher, CanView: viewer, CanKeys: keys, CanPairs: pairs, CanScan: scanner, CanSettle: settler,
+	} {
 		if has != info.Can(ability) {
 			t.Errorf("%s: the driver has it: %v, Info says so: %v", ability, has, info.Can(ability))
 		}

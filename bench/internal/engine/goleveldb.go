@@ -2,9 +2,11 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/opt"
+	"github.com/syndtr/goleveldb/leveldb/util"
 )
 
 func init() {
@@ -13,6 +15,9 @@ func init() {
 			Name:   "goleveldb",
 			Title:  "LevelDB in Go",
 			Module: "github.com/syndtr/goleveldb",
+			Cannot: map[Ability]string{
+				CanProcesses: "refuses to open beside another process, read-only too",
+			},
 		},
 		Settings: goleveldbSettings,
 		Open:     openGoleveldb,
@@ -20,23 +25,44 @@ func init() {
 }
 
 func goleveldbSettings(opts Options) []Setting {
-	if !opts.Sync {
-		return nil // WriteOptions.Sync is off by default
+	var set []Setting
+	if opts.Sync {
+		set = append(set, Setting{"WriteOptions.Sync = true", "sync on; the default is off"})
 	}
-	return []Setting{{"WriteOptions.Sync = true", "sync on; the default is off"}}
+	if opts.Memory > 0 {
+		o := goleveldbOptions(opts)
+		set = append(set,
+			Setting{fmt.Sprintf("Options.BlockCacheCapacity = %d", o.BlockCacheCapacity), "half of the memory the workload allows"},
+			Setting{fmt.Sprintf("Options.WriteBuffer = %d", o.WriteBuffer), "an eighth of it: up to two are held"})
+	}
+	return set
+}
+
+func goleveldbOptions(opts Options) *opt.Options {
+	o := &opt.Options{ReadOnly: opts.ReadOnly}
+	if opts.Memory > 0 {
+		o.BlockCacheCapacity = int(opts.Memory / 2)
+		o.WriteBuffer = int(opts.Memory / 8)
+	}
+	return o
 }
 
 type goleveldbStore struct {
 	db    *leveldb.DB
 	write *opt.WriteOptions
+	opts  *opt.Options
 }
 
 func openGoleveldb(dir string, opts Options) (Store, error) {
-	db, err := leveldb.OpenFile(dir, nil)
+	o := goleveldbOptions(opts)
+	db, err := leveldb.OpenFile(dir, o)
+	if err != nil && lockRefused(err) {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return goleveldbStore{db, &opt.WriteOptions{Sync: opts.Sync}}, nil
+	return goleveldbStore{db, &opt.WriteOptions{Sync: opts.Sync}, o}, nil
 }
 
 func (s goleveldbStore) Close() error                { return s.db.Close() }
@@ -69,7 +95,34 @@ func (s goleveldbStore) Keys(see func([]byte) error) error {
 }
 
 func (s goleveldbStore) Pairs(see func(key, value []byte) error) error {
-	it := s.db.NewIterator(nil, nil)
+	return s.walk(nil, see)
+}
+
+func (s goleveldbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	return ended(s.walk(&util.Range{Start: from}, limited(n, see)))
+}
+
+// Settle waits until no level is over the size at which LevelDB compacts it.
+func (s goleveldbStore) Settle() error {
+	return settle(func() (bool, error) {
+		var stats leveldb.DBStats
+		if err := s.db.Stats(&stats); err != nil {
+			return false, err
+		}
+		for level, tables := range stats.LevelTablesCounts {
+			if level == 0 && tables >= s.opts.GetCompactionL0Trigger() {
+				return false, nil
+			}
+			if level > 0 && stats.LevelSizes[level] >= s.opts.GetCompactionTotalSize(level) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+func (s goleveldbStore) walk(within *util.Range, see func(key, value []byte) error) error {
+	it := s.db.NewIterator(within, nil)
 	defer it.Release()
 	for it.Next() {
 		if err := see(it.Key(), it.Value()); err != nil {

@@ -13,10 +13,18 @@ func init() {
 			Name:   "nutsdb",
 			Title:  "log with keys and values indexed in RAM (HintKeyValAndRAMIdxMode)",
 			Module: "github.com/nutsdb/nutsdb",
+			Cannot: nutsdbCannot,
 		},
 		Settings: nutsdbSettings,
 		Open:     openNutsdb,
 	})
+}
+
+// nutsdbCannot is the same in every index mode.
+var nutsdbCannot = map[Ability]string{
+	CanProcesses: "refuses to open beside another process, and has no read-only mode",
+	CanMemory:    "keeps its index in memory and has no bound for it",
+	CanSettle:    "nothing runs in the background but a merge every two hours",
 }
 
 func nutsdbSettings(opts Options) []Setting {
@@ -42,6 +50,9 @@ func openNutsdbMode(dir string, opts Options, mode nutsdb.EntryIdxMode) (Store, 
 	o.EntryIdxMode = mode
 	o.SyncEnable = opts.Sync
 	db, err := nutsdb.Open(o)
+	if errors.Is(err, nutsdb.ErrDirLocked) {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +100,19 @@ func (s nutsdbStore) View(fn func(Reader) error) error {
 }
 
 func (s nutsdbStore) Keys(see func([]byte) error) error {
-	return s.walk(func(it *nutsdb.Iterator) error { return see(it.Key()) })
+	return s.walk(nil, func(it *nutsdb.Iterator) error { return see(it.Key()) })
 }
 
 func (s nutsdbStore) Pairs(see func(key, value []byte) error) error {
-	return s.walk(func(it *nutsdb.Iterator) error {
+	return s.walkPairs(nil, see)
+}
+
+func (s nutsdbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	return ended(s.walkPairs(from, limited(n, see)))
+}
+
+func (s nutsdbStore) walkPairs(from []byte, see func(key, value []byte) error) error {
+	return s.walk(from, func(it *nutsdb.Iterator) error {
 		value, err := it.Value()
 		if err != nil {
 			return err
@@ -102,11 +121,16 @@ func (s nutsdbStore) Pairs(see func(key, value []byte) error) error {
 	})
 }
 
-func (s nutsdbStore) walk(step func(*nutsdb.Iterator) error) error {
+// walk visits what is not below from; nil is everything.
+func (s nutsdbStore) walk(from []byte, step func(*nutsdb.Iterator) error) error {
 	return s.db.View(func(tx *nutsdb.Tx) error {
 		it := nutsdb.NewIterator(tx, nutsdbBucket, nutsdb.IteratorOptions{})
 		defer it.Release()
-		for ok := it.Valid(); ok; ok = it.Next() {
+		ok := it.Valid()
+		if from != nil {
+			ok = it.Seek(from)
+		}
+		for ; ok; ok = it.Next() {
 			if err := step(it); err != nil {
 				return err
 			}

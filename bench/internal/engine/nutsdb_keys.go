@@ -8,6 +8,7 @@ func init() {
 			Name:   "nutsdb-keys",
 			Title:  "log with keys indexed in RAM (HintKeyAndRAMIdxMode)",
 			Module: "github.com/nutsdb/nutsdb",
+			Cannot: nutsdbCannot,
 		},
 		Settings: nutsdbKeysSettings,
 		Open: func(dir string, opts Options) (Store, error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"log"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -13,6 +14,9 @@ func init() {
 			Name:   "pebble",
 			Title:  "log-structured merge tree, from CockroachDB",
 			Module: "github.com/cockroachdb/pebble/v2",
+			Cannot: map[Ability]string{
+				CanProcesses: "refuses to open beside another process, read-only too",
+			},
 		},
 		Settings: pebbleSettings,
 		Open:     openPebble,
@@ -25,7 +29,22 @@ func pebbleSettings(opts Options) []Setting {
 		set = append(set, Setting{"pebble.NoSync on every write",
 			"sync off; weaker than the others' sync off: an acknowledged write can be lost when the process is killed"})
 	}
+	if opts.Memory > 0 {
+		o := pebbleOptions(opts)
+		set = append(set,
+			Setting{fmt.Sprintf("Options.CacheSize = %d", o.CacheSize), "half of the memory the workload allows"},
+			Setting{fmt.Sprintf("Options.MemTableSize = %d", o.MemTableSize), "an eighth of it: up to two are held"})
+	}
 	return set
+}
+
+func pebbleOptions(opts Options) *pebble.Options {
+	o := &pebble.Options{Logger: pebbleLogger{}, ReadOnly: opts.ReadOnly}
+	if opts.Memory > 0 {
+		o.CacheSize = opts.Memory / 2
+		o.MemTableSize = uint64(min(opts.Memory/8, 1<<30))
+	}
+	return o
 }
 
 // pebbleLogger drops what is only information.
@@ -41,7 +60,10 @@ type pebbleStore struct {
 }
 
 func openPebble(dir string, opts Options) (Store, error) {
-	db, err := pebble.Open(dir, &pebble.Options{Logger: pebbleLogger{}})
+	db, err := pebble.Open(dir, pebbleOptions(opts))
+	if err != nil && lockRefused(err, "lock held by current process") {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +100,28 @@ func (s pebbleStore) View(fn func(Reader) error) error {
 }
 
 func (s pebbleStore) Keys(see func([]byte) error) error {
-	return s.walk(func(it *pebble.Iterator) error { return see(it.Key()) })
+	return s.walk(nil, func(it *pebble.Iterator) error { return see(it.Key()) })
 }
 
 func (s pebbleStore) Pairs(see func(key, value []byte) error) error {
-	return s.walk(func(it *pebble.Iterator) error {
+	return s.walkPairs(nil, see)
+}
+
+func (s pebbleStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
+	return ended(s.walkPairs(&pebble.IterOptions{LowerBound: from}, limited(n, see)))
+}
+
+// Settle waits for flushes and compactions that run; Pebble starts those that are
+// due by itself.
+func (s pebbleStore) Settle() error {
+	return settle(func() (bool, error) {
+		m := s.db.Metrics()
+		return m.Flush.NumInProgress == 0 && m.Compact.NumInProgress == 0, nil
+	})
+}
+
+func (s pebbleStore) walkPairs(bounds *pebble.IterOptions, see func(key, value []byte) error) error {
+	return s.walk(bounds, func(it *pebble.Iterator) error {
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return err
@@ -91,8 +130,8 @@ func (s pebbleStore) Pairs(see func(key, value []byte) error) error {
 	})
 }
 
-func (s pebbleStore) walk(step func(*pebble.Iterator) error) error {
-	it, err := s.db.NewIter(nil)
+func (s pebbleStore) walk(bounds *pebble.IterOptions, step func(*pebble.Iterator) error) error {
+	it, err := s.db.NewIter(bounds)
 	if err != nil {
 		return err
 	}

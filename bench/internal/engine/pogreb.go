@@ -15,10 +15,14 @@ func init() {
 			Title:  "hash index on disk over a log",
 			Module: "github.com/akrylysov/pogreb",
 			Cannot: map[Ability]string{
-				CanOrder: "a hash index has no order",
-				CanBatch: "pogreb has no batches: every put is a commit of its own",
-				CanView:  "pogreb has no read transactions",
-				CanKeys:  "its iterator reads every value with its key",
+				CanOrder:     "a hash index has no order",
+				CanBatch:     "pogreb has no batches: every put is a commit of its own",
+				CanView:      "pogreb has no read transactions",
+				CanKeys:      "its iterator reads every value with its key",
+				CanScan:      "a hash index has no order",
+				CanProcesses: "refuses to open beside another process, and has no read-only mode",
+				CanMemory:    "maps its files: how much of them is in memory is the kernel's affair",
+				CanSettle:    "nothing runs in the background unless it is asked to",
 			},
 		},
 		Settings: pogrebSettings,
@@ -43,6 +47,9 @@ func openPogreb(dir string, opts Options) (Store, error) {
 		o.BackgroundSyncInterval = -1
 	}
 	db, err := pogreb.Open(dir, o)
+	if err != nil && lockRefused(err, "database is locked") {
+		return nil, busy(err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func runCell(o order) outcome {
 	if o.Probe {
 		return runProbe(d, o)
 	}
-	w, err := workload.Find(o.Params.Workload)
+	w, err := workload.Of(o.Params)
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}

@@ -68,6 +68,9 @@ func registerFakes() {
 	fake("syncs puts only", func(s *fakeStore) { s.lazyDelete = true })
 	fake("needs repair", func(s *fakeStore) { s.dirtyMark = true })
 	fake("forgets at close", func(s *fakeStore) { s.forget = true })
+	fake("brings back", func(s *fakeStore) {
+		s.onDelete = func(_ int, key []byte) bool { s.graves = append(s.graves, string(key)); return true }
+	})
 }
 
 func fake(name string, how func(*fakeStore)) {
@@ -75,7 +78,7 @@ func fake(name string, how func(*fakeStore)) {
 		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
 			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
 			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
-			engine.CanShare: "a fake has no locks", engine.CanScan: "a fake",
+			engine.CanScan: "a fake scans nothing", engine.CanShare: "a fake has one map", engine.CanSettle: "a fake has nothing to settle",
 		}},
 		Settings: func(engine.Options) []engine.Setting { return nil },
 		Open: func(dir string, o engine.Options) (engine.Store, error) {
@@ -104,6 +107,7 @@ type fakeStore struct {
 	lazyDelete bool
 	dirtyMark  bool // while open; with the mark left behind it does not open
 
+	graves   []string                            // deleted keys that come back at close
 	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
 	onDelete func(n int, key []byte) bool
 }
@@ -169,6 +173,11 @@ func (s *fakeStore) Close() error {
 	}
 	if s.dirtyMark {
 		os.Remove(filepath.Join(s.dir, "dirty"))
+	}
+	for _, k := range s.graves {
+		if _, again := s.values[k]; !again {
+			s.values[k] = []byte("a ghost")
+		}
 	}
 	for k, v := range s.values {
 		if s.forget {

@@ -1,6 +1,9 @@
 package harness
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
@@ -11,47 +14,93 @@ import (
 type Plan struct {
 	Engines []engine.Driver
 	Tables  []Table
-	Rounds  int           // at most
-	Budget  time.Duration // no further round begins if it would end after this; 0: no bound
+	Rounds  int           // at most, of any table
+	Budget  time.Duration // no table is begun again if it would end after this; 0: no bound
 	Limit   time.Duration // for one cell; 0: by its estimate
+	Unfit   []string      // workloads that do not go with the scale, and why
 }
 
 // Table is a workload with parameters: what all engines do in turn.
 type Table struct {
 	Workload workload.Workload
 	Params   workload.Params
+	Rounds   int // at most; 0: as many as the plan
 }
 
-// NewPlan lists the cells. Rounds 0 means as many of up to most as fit the
-// budget, and at least one.
+// NewPlan lists the cells, for one round.
 func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workload.Scale) Plan {
 	p := Plan{Engines: engines, Rounds: 1}
 	for _, w := range workloads {
-		for _, params := range w.Cells(scale) {
-			p.Tables = append(p.Tables, Table{w, params})
+		cells := w.Cells(scale)
+		if len(cells) == 0 && w.Unfit != nil {
+			p.Unfit = append(p.Unfit, fmt.Sprintf("%s/%s: %s", w.Name, w.Variant, w.Unfit(scale)))
+		}
+		for _, params := range cells {
+			p.Tables = append(p.Tables, Table{Workload: w, Params: params})
 		}
 	}
 	return p
 }
 
-// FitRounds sets Rounds to what fits the budget: at least one, at most most.
+// FitRounds spreads a budget over the tables: each is done once, then those that
+// take least are done again, and again, up to most rounds, as long as all fit.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
-	p.Budget = budget
-	p.Rounds = most
-	if round := p.roundEstimate(syncDelay); budget > 0 && round > 0 {
-		p.Rounds = max(1, min(most, int(budget/round)))
+	p.Budget, p.Rounds = budget, most
+	for i := range p.Tables {
+		p.Tables[i].Rounds = most
+	}
+	if budget == 0 || p.Estimate(syncDelay) <= budget {
+		return
+	}
+	once := make([]time.Duration, len(p.Tables))
+	cheapest := make([]int, len(p.Tables))
+	var total time.Duration
+	for i := range p.Tables {
+		once[i], cheapest[i] = p.tableEstimate(i, syncDelay), i
+		p.Tables[i].Rounds = 1
+		total += once[i]
+	}
+	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(once[a], once[b]) })
+	p.Rounds = 1
+	for round := 2; round <= most; round++ {
+		for _, i := range cheapest {
+			if p.Tables[i].Rounds < round-1 || total+once[i] > budget {
+				continue
+			}
+			total += once[i]
+			p.Tables[i].Rounds, p.Rounds = round, round
+		}
 	}
 }
 
 // Estimate guesses how long the whole plan takes.
 func (p *Plan) Estimate(syncDelay time.Duration) time.Duration {
-	return time.Duration(p.Rounds) * p.roundEstimate(syncDelay)
+	var total time.Duration
+	for i := range p.Tables {
+		total += time.Duration(p.rounds(i)) * p.tableEstimate(i, syncDelay)
+	}
+	return total
 }
 
-func (p *Plan) roundEstimate(syncDelay time.Duration) time.Duration {
-	var total time.Duration
-	for _, c := range p.round(1) {
-		total += c.estimate(syncDelay)
+// Cells counts the children there will be at most.
+func (p *Plan) Cells() (count int) {
+	for i := range p.Tables {
+		count += p.rounds(i) * len(p.Engines)
+	}
+	return count
+}
+
+func (p *Plan) rounds(table int) int {
+	if n := p.Tables[table].Rounds; n > 0 {
+		return min(n, p.Rounds)
+	}
+	return p.Rounds
+}
+
+// tableEstimate guesses one round of one table.
+func (p *Plan) tableEstimate(table int, syncDelay time.Duration) (total time.Duration) {
+	for _, d := range p.Engines {
+		total += cell{Table: p.Tables[table], driver: d}.estimate(syncDelay)
 	}
 	return total
 }
@@ -83,11 +132,20 @@ func (c cell) limit(p *Plan, syncDelay time.Duration) time.Duration {
 // engine after the one the round before began with.
 func (p *Plan) round(n int) []cell {
 	var cells []cell
-	for _, t := range p.Tables {
-		for i := range p.Engines {
-			d := p.Engines[(i+n-1)%len(p.Engines)]
-			cells = append(cells, cell{t, d, n, i + 1})
+	for t := range p.Tables {
+		if p.rounds(t) >= n {
+			cells = append(cells, p.turn(t, n)...)
 		}
+	}
+	return cells
+}
+
+// turn lists the cells of one table in a round.
+func (p *Plan) turn(table, round int) []cell {
+	cells := make([]cell, len(p.Engines))
+	for i := range p.Engines {
+		d := p.Engines[(i+round-1)%len(p.Engines)]
+		cells[i] = cell{p.Tables[table], d, round, i + 1}
 	}
 	return cells
 }

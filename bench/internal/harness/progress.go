@@ -47,7 +47,7 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 	p.started, p.syncDelay = time.Now(), syncDelay
 	p.shown = p.started
 	p.left = plan.Estimate(syncDelay)
-	p.total = plan.Rounds * len(plan.Tables) * len(plan.Engines)
+	p.total = plan.Cells()
 	if p.terminal {
 		p.stop = make(chan struct{})
 		go p.tick(p.stop)

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	Dir      string // where the data go; exists
 	Seed     uint64
+	Records  *data.Records // of the user, in place of the pool; nil: the pool
 	Machine  result.Machine
 	Settle   bool      // write dirty pages back between cells
 	Progress *Progress // nil: silent
@@ -35,17 +36,13 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	run := describe(plan, cfg)
 	started := time.Now()
 	defer func() { run.Elapsed = time.Since(started) }()
-	r := &runner{plan: &plan, cfg: cfg, root: root, run: run}
+	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([]time.Duration, len(plan.Tables))}
 	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
 	defer cfg.Progress.end()
 	if err := r.verify(ctx); err != nil {
 		return run, err
 	}
 	for n := 1; n <= plan.Rounds; n++ {
-		if stop := r.outOfTime(n, time.Since(started)); stop != "" {
-			run.Stopped = stop
-			break
-		}
 		if err := r.round(ctx, n); err != nil {
 			return run, err
 		}
@@ -54,25 +51,40 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 }
 
 type runner struct {
-	plan *Plan
-	cfg  Config
-	root string
-	run  *result.Run
+	plan    *Plan
+	cfg     Config
+	root    string
+	run     *result.Run
+	started time.Time
+	took    []time.Duration // by table: its last round
 }
 
-// outOfTime says why round n does not begin, if the budget would not hold it.
-func (r *runner) outOfTime(n int, spent time.Duration) string {
-	if r.plan.Budget == 0 || n == 1 || spent+spent/time.Duration(n-1) <= r.plan.Budget {
+// outOfTime says why a table is not begun again, if the budget would not hold it.
+func (r *runner) outOfTime(table, round int, spent time.Duration) string {
+	if r.plan.Budget == 0 || round == 1 || spent+r.took[table] <= r.plan.Budget {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d rounds: another would not fit the budget of %s", n-1, r.plan.Rounds, r.plan.Budget)
+	return fmt.Sprintf("what fits into %s; the first left out is round %d of %s", r.plan.Budget, round, r.plan.Tables[table].Params.ID())
 }
 
 func (r *runner) round(ctx context.Context, n int) error {
-	for _, c := range r.plan.round(n) {
-		if err := r.cell(ctx, c); err != nil {
-			return err
+	for t := range r.plan.Tables {
+		if r.plan.rounds(t) < n {
+			continue
 		}
+		began := time.Now()
+		if stop := r.outOfTime(t, n, began.Sub(r.started)); stop != "" {
+			if r.run.Stopped == "" {
+				r.run.Stopped = stop
+			}
+			continue
+		}
+		for _, c := range r.plan.turn(t, n) {
+			if err := r.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		r.took[t] = time.Since(began)
 	}
 	return nil
 }
@@ -124,12 +136,13 @@ func Interrupted(err error) bool { return errors.Is(err, errInterrupted) }
 
 // describe fills in everything of a run that is known beforehand.
 func describe(plan Plan, cfg Config) *result.Run {
-	source := data.NewSource(cfg.Seed)
+	source, about := describeData(plan, cfg)
 	ratio := source.Compressibility(4096)
 	run := &result.Run{
 		Schema: result.Schema, Command: os.Args, Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle, Machine: cfg.Machine,
-		Data: result.Data{Seed: cfg.Seed, PoolBytes: data.PoolBytes, Snappy4K: ratio.Snappy4K, Snappy32K: ratio.Snappy32K},
+		Data: about,
 	}
+	run.Data.Snappy4K, run.Data.Snappy32K = ratio.Snappy4K, ratio.Snappy32K
 	for _, d := range plan.Engines {
 		run.Engines = append(run.Engines, describeEngine(d))
 	}
@@ -137,6 +150,23 @@ func describe(plan Plan, cfg Config) *result.Run {
 		run.Workloads = append(run.Workloads, describeTable(t, source))
 	}
 	return run
+}
+
+// describeData makes the values the engines will be fed and says what they are.
+func describeData(plan Plan, cfg Config) (*data.Source, result.Data) {
+	if cfg.Records == nil {
+		return data.NewSource(cfg.Seed), result.Data{Seed: cfg.Seed, PoolBytes: data.PoolBytes}
+	}
+	about := result.Data{Seed: cfg.Seed, Records: len(cfg.Records.Values), Skipped: len(cfg.Records.Bad)}
+	for _, v := range cfg.Records.Values {
+		about.PoolBytes += len(v)
+	}
+	for _, t := range plan.Tables {
+		if f := t.Params.Data; f != nil {
+			about.File, about.KeyField = filepath.Base(f.Path), f.Key
+		}
+	}
+	return cfg.Records.Source(cfg.Seed), about
 }
 
 func describeEngine(d engine.Driver) result.Engine {

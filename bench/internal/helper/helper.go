@@ -49,9 +49,15 @@ var roles = map[string]func(*Peer) error{}
 // Register adds a role.
 func Register(name string, run func(*Peer) error) { roles[name] = run }
 
+var mayStart bool // this program plays the roles it starts
+
 // Asked reports whether this process was started as a helper. If so main calls
-// Main at once.
-func Asked() bool { return os.Getenv(roleMark) != "" }
+// Main at once. A program that does not ask cannot start helpers: started again it
+// would do all over what it does now.
+func Asked() bool {
+	mayStart = true
+	return os.Getenv(roleMark) != ""
+}
 
 // Main plays the role and exits.
 func Main() {
@@ -92,6 +98,9 @@ type Process struct {
 
 // Start starts a helper.
 func Start(role string, order any) (*Process, error) {
+	if !mayStart {
+		return nil, errors.New("helper: this program does not play the roles it starts (Asked)")
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -97,8 +97,7 @@ func (p *printer) conditions() {
 	if m.Volatile {
 		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
 	}
-	p.line("  data       seed %d; windows into %d MiB of JSON-lines log text; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks",
-		d.Seed, d.PoolBytes>>20, d.Snappy4K, d.Snappy32K)
+	p.line("  data       seed %d; %s; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks", d.Seed, dataText(d), d.Snappy4K, d.Snappy32K)
 	p.line("  rounds     %d, interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", p.run.Rounds, not(p.run.Settled))
 	if p.run.Stopped != "" {
 		p.line("             stopped after %s", p.run.Stopped)
@@ -107,6 +106,20 @@ func (p *printer) conditions() {
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
 	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
 	p.line("")
+}
+
+func dataText(d result.Data) string {
+	if d.Records == 0 {
+		return fmt.Sprintf("windows into %d MiB of JSON-lines log text", d.PoolBytes>>20)
+	}
+	text := fmt.Sprintf("%d records of %s, %s together", d.Records, d.File, FormatValue(float64(d.PoolBytes), result.Bytes))
+	if d.Skipped > 0 {
+		text += fmt.Sprintf(", %d malformed ones left out", d.Skipped)
+	}
+	if d.KeyField != "" {
+		text += ", keys from field " + d.KeyField
+	}
+	return text
 }
 
 // BeforeOpening is the greatest resident size any cell had before its engine was opened.

@@ -50,6 +50,12 @@ type Data struct {
 	PoolBytes int     `json:"pool_bytes"`
 	Snappy4K  float64 `json:"snappy_4k"`
 	Snappy32K float64 `json:"snappy_32k"`
+
+	// Of the user's records, where they took the place of the pool.
+	File     string `json:"file,omitempty"` // its name without directories
+	Records  int    `json:"records,omitempty"`
+	Skipped  int    `json:"skipped,omitempty"`   // malformed
+	KeyField string `json:"key_field,omitempty"` // empty: the keys are made
 }
 
 // Engine is one row.

@@ -20,6 +20,7 @@ func init() {
 		QuickN:     []int{2_000},
 		FullN:      []int{20_000},
 		ValueBytes: 100,
+		Unfit:      madeRecords,
 		Conditions: crashConditions,
 		Columns:    crashColumns,
 		Estimate:   crashEstimate,

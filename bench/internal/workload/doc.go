@@ -4,8 +4,14 @@
 //
 // A Workload lists its cells (parameters for the quick and the full suite), its
 // columns, its conditions in words, how long a cell may take, and Run, which does
-// the work on one freshly opened store in one directory and hands each figure to a
+// the work on freshly opened stores in one directory and hands each figure to a
 // Recorder. Run is called in a process of its own.
+//
+// # Variants
+//
+// Where an article's method is unsound the workload is there twice, under one name:
+// "published" does what the article did, as far as it says, and its conditions say
+// what is unsound about it; "sound" is what should have been measured.
 //
 // # Invariants
 //
@@ -16,5 +22,6 @@
 // # Concurrency
 //
 // The registry is filled by init functions and only read afterwards. A Run uses
-// one goroutine, unless its conditions say otherwise.
+// one goroutine, unless Params.Goroutines says otherwise; what several of them may
+// read is known by records, which counts the versions begun and acknowledged.
 package workload

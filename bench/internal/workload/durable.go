@@ -46,7 +46,7 @@ var durableColumns = []result.Column{
 
 // varyDurable makes a cell for each number of goroutines. Without syncs there is
 // nothing to measure here.
-func varyDurable(p Params) []Params {
+func varyDurable(p Params, _ Scale) []Params {
 	if !p.Sync {
 		return nil
 	}

@@ -67,7 +67,7 @@ func floorPuts(rec *Recorder, d engine.Driver, dir string, p Params) error {
 		if i > 0 {
 			order = data.Order(f.n, p.Seed, 3)
 		}
-		span, err := rec.Phase(key, f.n, func() error { return f.putOneByOne(order) })
+		span, err := rec.Phase(key, f.n, func() error { return putOneByOne(f.store, set{f.expectation, order}.pairs) })
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func init() {
 		Estimate:   latencyEstimate,
 		Run:        runLatency,
 		Commits:    []CommitKind{PutCommits},
-		Vary: func(p Params) []Params {
+		Vary: func(p Params, _ Scale) []Params {
 			if p.Seconds = 4; p.N > 100_000 {
 				p.Seconds = 60
 			}
@@ -142,9 +142,6 @@ func (e *expectation) load(rec *Recorder, store engine.Store, order []int32) err
 	return nil
 }
 
-// loadBatch is how many pairs a batch of load has.
-const loadBatch = 1000
-
 func (m *mixed) asFastAsItCan(length time.Duration) (perSecond float64, err error) {
 	start, n := time.Now(), 0
 	for time.Since(start) < length {
@@ -173,7 +170,7 @@ func (m *mixed) operation() (put bool, err error) {
 func (m *mixed) get(r engine.Reader, id uint64) error {
 	m.version = m.versions[id]
 	err := r.Get(m.keys.At(int(id)), func(got []byte) error { return m.compare(id, got) })
-	return m.lost(id, err)
+	return notLost(id, err)
 }
 
 // reread opens the store again and reads every key. It is not timed.

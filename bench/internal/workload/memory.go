@@ -33,7 +33,7 @@ const memoryTimes = 4
 
 // varyMemory: the set is what the count says, and the memory a quarter of it. It is
 // loaded without syncs in either mode, so one cell suffices.
-func varyMemory(p Params) []Params {
+func varyMemory(p Params, _ Scale) []Params {
 	if p.Sync {
 		return nil
 	}

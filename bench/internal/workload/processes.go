@@ -19,13 +19,14 @@ func init() {
 		Variant:    "sound",
 		QuickN:     []int{500},
 		ValueBytes: 100,
+		Unfit:      madeRecords,
 		Conditions: processesConditions,
 		Columns:    processesColumns,
 		Estimate:   processesEstimate,
 		Run:        runProcesses,
 		Processes:  true,
 		Commits:    []CommitKind{PutCommits},
-		Vary: func(p Params) []Params {
+		Vary: func(p Params, _ Scale) []Params {
 			p.Processes = 1 + readerProcesses
 			return []Params{p}
 		},
@@ -190,7 +191,7 @@ func (p *participant) read() error {
 		id := uint64(j*7919) % uint64(p.n)
 		err := p.store.Get(p.keys.At(int(id)), func(got []byte) error { return p.plausible(id, got) })
 		if err != nil {
-			return p.lost(id, err)
+			return notLost(id, err)
 		}
 	}
 	return nil

@@ -33,6 +33,14 @@ func (r *Recorder) None(reason string, keys ...string) {
 	}
 }
 
+// noneOf records why a cell has no figures at all.
+func (r *Recorder) noneOf(reason string, columns []result.Column) {
+	for _, c := range columns {
+		r.None(reason, c.Key)
+	}
+	r.None(reason, result.PeakRSS, result.CPU)
+}
+
 // Note adds a remark to the row, once.
 func (r *Recorder) Note(note string) {
 	if note == "" {
@@ -51,6 +59,13 @@ type Span struct {
 	Time   time.Duration
 	Bytes  uint64 // allocated on the Go heap
 	Allocs uint64
+}
+
+// add sums spans of the same kind of work up.
+func (s *Span) add(more Span) {
+	s.Time += more.Time
+	s.Bytes += more.Bytes
+	s.Allocs += more.Allocs
 }
 
 // Measure runs fn and says what it took. What an engine maps beside the Go heap

@@ -25,13 +25,38 @@ type expectation struct {
 	n       int
 	size    int
 	version uint64
+	same    []byte // the value of every id and version, as one article did it; nil: they differ
 }
 
+// expect makes the data of a cell.
 func expect(p Params) *expectation {
-	return &expectation{data.NewSource(p.Seed), data.NewKeys(p.N), p.N, p.ValueBytes, 0}
+	source, keys := dataOf(p, p.N)
+	return &expectation{source: source, keys: keys, n: p.N, size: p.ValueBytes}
 }
 
-func (e *expectation) value(id uint64) []byte { return e.source.Value(id, e.version, e.size) }
+// dataOf makes the values and at least n keys. The run has read the user's file
+// before; if that cannot be done again, nothing can be measured in this process.
+func dataOf(p Params, n int) (*data.Source, data.Keys) {
+	if p.Data == nil {
+		return data.NewSource(p.Seed), data.NewSizedKeys(n, p.keyBytes())
+	}
+	records, err := p.Data.Read()
+	if err != nil {
+		panic(fmt.Sprintf("the records of -data cannot be read again: %v", err))
+	}
+	keys, own := records.KeySet()
+	if !own {
+		keys = data.NewSizedKeys(n, p.keyBytes())
+	}
+	return records.Source(p.Seed), keys
+}
+
+func (e *expectation) value(id uint64) []byte {
+	if e.same != nil {
+		return e.same
+	}
+	return e.source.Value(id, e.version, e.size)
+}
 
 // compare returns a *WrongAnswer unless got is the value of id.
 func (e *expectation) compare(id uint64, got []byte) error {
@@ -53,13 +78,14 @@ func (e *expectation) getAll(r engine.Reader, order []int32) error {
 	for _, i := range order {
 		id = uint64(i)
 		if err := r.Get(e.keys.At(int(i)), see); err != nil {
-			return e.lost(id, err)
+			return notLost(id, err)
 		}
 	}
 	return nil
 }
 
-func (e *expectation) lost(id uint64, err error) error {
+// notLost turns ErrNotFound for a key that was written into a wrong answer.
+func notLost(id uint64, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
 		return wrong("key %d: lost, it was written and is not found", id)
 	}
@@ -122,7 +148,7 @@ func (w *walk) pair(key, value []byte) error {
 }
 
 func (w *walk) step(key []byte) (uint64, error) {
-	id, ok := data.ParseKey(key)
+	id, ok := w.keys.ID(key)
 	if !ok || id >= uint64(w.n) {
 		return 0, wrong("iteration: %q is no key of this set", key)
 	}

@@ -68,12 +68,11 @@ func passes(n int) string {
 // wholeSetEstimate: Bolt shifts its one big node for every pair of a batch, and
 // engines without batches sync each pair.
 func wholeSetEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
-	total := 500*time.Millisecond + time.Duration(p.N)*80*time.Microsecond
+	c := p.cost(e, syncDelay)
+	puts, gets := 1+putPasses(p.N), 2+getPasses(p.N)
+	total := starting + 3*c.opening() + times(p.N*puts, c.batched()) + times(p.N*gets, c.get())
 	if isBolt(e) {
-		total += time.Duration(p.N) * time.Duration(p.N) * 3
-	}
-	if p.Sync && !e.Can(engine.CanBatch) {
-		total += time.Duration(p.N*(1+putPasses(p.N))) * syncDelay * 3 / 2
+		total += times(p.N*p.N, 3*time.Nanosecond)
 	}
 	return total
 }
@@ -115,32 +114,7 @@ func (w *wholeSet) putNew() error {
 
 // putSet writes the set in one batch, or pair by pair if there are no batches.
 func (w *wholeSet) putSet(order []int32) error {
-	b, ok := w.store.(engine.Batcher)
-	if !ok {
-		w.rec.Note(w.d.Info.Cannot[engine.CanBatch] + "; so the set is put pair by pair, and not atomic")
-		return w.putOneByOne(order)
-	}
-	note, err := b.PutBatch(func(yield func(key, value []byte) bool) {
-		for _, i := range order {
-			if !yield(w.keys.At(int(i)), w.value(uint64(i))) {
-				return
-			}
-		}
-	})
-	w.rec.Note(note)
-	if err != nil {
-		return fmt.Errorf("batch of %d pairs: %w", w.n, err)
-	}
-	return nil
-}
-
-func (w *wholeSet) putOneByOne(order []int32) error {
-	for _, i := range order {
-		if err := w.store.Put(w.keys.At(int(i)), w.value(uint64(i))); err != nil {
-			return fmt.Errorf("put of key %d: %w", i, err)
-		}
-	}
-	return nil
+	return set{w.expectation, order}.put(w.rec, w.d.Info, w.store)
 }
 
 // reopen closes and opens the store, if it keeps anything.
@@ -175,15 +149,8 @@ func (w *wholeSet) putAgain() error {
 
 func (w *wholeSet) getPasses() error {
 	order := data.Order(w.n, w.p.Seed, 6)
-	viewer, ok := w.store.(engine.Viewer)
-	if !ok {
-		w.rec.Note(w.d.Info.Cannot[engine.CanView] + "; so every get is one by itself")
-	}
 	return w.median("get", getPasses(w.n), func() error {
-		if !ok {
-			return w.getAll(w.store, order)
-		}
-		return viewer.View(func(r engine.Reader) error { return w.getAll(r, order) })
+		return view(w.rec, w.d.Info, w.store, func(r engine.Reader) error { return w.getAll(r, order) })
 	})
 }
 

@@ -2,64 +2,13 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
 )
-
-// Params are the parameters of one cell.
-type Params struct {
-	Workload   string `json:"workload"`
-	Variant    string `json:"variant"`
-	N          int    `json:"n"`
-	ValueBytes int    `json:"value_bytes"`
-	Sync       bool   `json:"sync"`
-	Seed       uint64 `json:"seed"`
-
-	// Of some workloads only; zero where they do not apply.
-	KeyBytes   int     `json:"key_bytes,omitempty"`
-	Goroutines int     `json:"goroutines,omitempty"`
-	Processes  int     `json:"processes,omitempty"`
-	Memory     int64   `json:"memory,omitempty"`  // bytes each engine is allowed
-	Seconds    float64 `json:"seconds,omitempty"` // of a timed workload
-	Dist       string  `json:"dist,omitempty"`    // of keys: sequential, uniform, zipf, latest
-	Detail     string  `json:"detail,omitempty"`  // what tells cells of one workload apart otherwise
-}
-
-// ID names the cell in tables and benchmark names.
-func (p Params) ID() string {
-	id := fmt.Sprintf("%s/%s/n=%d/v=%d/%s", p.Workload, p.Variant, p.N, p.ValueBytes, SyncLabel(p.Sync))
-	if p.Goroutines > 0 {
-		id += fmt.Sprintf("/g=%d", p.Goroutines)
-	}
-	if p.Detail != "" {
-		id += "/" + p.Detail
-	}
-	return id
-}
-
-// DataBytes is the size of the set: every key and every value once.
-func (p Params) DataBytes() int64 { return int64(p.N) * int64(data.KeyBytes+p.ValueBytes) }
-
-// SyncLabel returns "sync=on" or "sync=off".
-func SyncLabel(sync bool) string {
-	if sync {
-		return "sync=on"
-	}
-	return "sync=off"
-}
-
-// Scale chooses the parameters of a suite. Zero values leave a workload's own.
-type Scale struct {
-	Full       bool
-	N          int // in place of the suite's counts
-	ValueBytes int // in place of the workload's size
-	Sync       []bool
-	Seed       uint64
-}
 
 // Workload is what is done to every engine.
 type Workload struct {
@@ -68,7 +17,13 @@ type Workload struct {
 	QuickN     []int
 	FullN      []int // in addition, with Scale.Full
 	ValueBytes int
-	Variant    string
+	Variant    string // sound, or published: as an article did it
+	// Modes are the sync modes of a suite; nil: both.
+	Modes func(full bool) []bool
+	// Vary makes several cells of one, as for each number of goroutines; nil: one.
+	Vary func(p Params, s Scale) []Params
+	// Unfit says why the workload is not run at a scale, if so; nil: at any.
+	Unfit      func(s Scale) string
 	Conditions func(p Params) []string
 	Columns    []result.Column
 	// Estimate guesses how long a cell takes, given the delay of one sync.
@@ -78,35 +33,7 @@ type Workload struct {
 	Processes  bool // several processes do the work: the columns in Common would say nothing
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
-	Commits []CommitKind            // of which its durability is verified; nil: puts, deletes and batches
-	Vary    func(p Params) []Params // the cells made of one count and sync mode; nil: that one
-}
-
-// Cells returns the parameters a scale asks for.
-func (w Workload) Cells(s Scale) []Params {
-	counts := w.QuickN
-	if s.Full {
-		counts = append(append([]int{}, counts...), w.FullN...)
-	}
-	if s.N > 0 {
-		counts = []int{s.N}
-	}
-	size := w.ValueBytes
-	if s.ValueBytes > 0 {
-		size = s.ValueBytes
-	}
-	var cells []Params
-	for _, n := range counts {
-		for _, sync := range s.Sync {
-			p := Params{Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: size, Sync: sync, Seed: s.Seed}
-			if w.Vary == nil {
-				cells = append(cells, p)
-				continue
-			}
-			cells = append(cells, w.Vary(p)...)
-		}
-	}
-	return cells
+	Commits []CommitKind // of which its durability is verified; nil: puts, deletes and batches
 }
 
 // Common are the columns every workload has, by Recorder.Begin and End.
@@ -115,38 +42,84 @@ var Common = []result.Column{
 	{Key: result.CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
 }
 
+// tableOrder is that of the tables; workloads it does not know follow.
+var tableOrder = []string{"w0", "w1", "w2", "w4", "ycsb", "load", "large", "durable", "processes", "memory", "latency", "crash"}
+
 var workloads []Workload
 
 // Register adds a workload; each workload's file does so in its init function.
-func Register(w Workload) { workloads = append(workloads, w) }
-
-// All returns the workloads.
-func All() []Workload { return workloads }
-
-// Find returns the workload of a name.
-func Find(name string) (Workload, error) {
-	var names []string
-	for _, w := range workloads {
-		if w.Name == name {
-			return w, nil
-		}
-		names = append(names, w.Name)
+// Variants share a name and differ in Variant.
+func Register(w Workload) {
+	if _, err := Of(Params{Workload: w.Name, Variant: w.Variant}); err == nil {
+		panic("workload registered twice: " + w.Name + "/" + w.Variant)
 	}
-	return Workload{}, fmt.Errorf("no workload %q; there are %s", name, strings.Join(names, ", "))
+	if !slices.Contains(tableOrder, w.Name) {
+		tableOrder = append(tableOrder, w.Name)
+	}
+	workloads = append(workloads, w)
 }
 
-// Choose returns the named workloads; no names means all.
+// All returns the workloads in the order of the tables, sound variants first.
+func All() []Workload {
+	all := slices.Clone(workloads)
+	slices.SortStableFunc(all, func(a, b Workload) int {
+		if byName := slices.Index(tableOrder, a.Name) - slices.Index(tableOrder, b.Name); byName != 0 {
+			return byName
+		}
+		return -strings.Compare(a.Variant, b.Variant)
+	})
+	return all
+}
+
+// Find returns the first workload of a name, "w1" or "w1/published".
+func Find(name string) (Workload, error) {
+	found, err := variants(name)
+	if err != nil {
+		return Workload{}, err
+	}
+	return found[0], nil
+}
+
+// Of returns the workload of a cell.
+func Of(p Params) (Workload, error) {
+	for _, w := range workloads {
+		if w.Name == p.Workload && w.Variant == p.Variant {
+			return w, nil
+		}
+	}
+	return Workload{}, fmt.Errorf("no workload %s/%s", p.Workload, p.Variant)
+}
+
+func variants(name string) ([]Workload, error) {
+	var found []Workload
+	var names []string
+	for _, w := range All() {
+		if w.Name == name || w.Name+"/"+w.Variant == name {
+			found = append(found, w)
+		}
+		if !slices.Contains(names, w.Name) {
+			names = append(names, w.Name)
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no workload %q; there are %s", name, strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
+// Choose returns the named workloads with all their variants, or one variant if the
+// name has it; no names means all.
 func Choose(names []string) ([]Workload, error) {
 	if len(names) == 0 {
 		return All(), nil
 	}
 	var chosen []Workload
 	for _, name := range names {
-		w, err := Find(name)
+		found, err := variants(name)
 		if err != nil {
 			return nil, err
 		}
-		chosen = append(chosen, w)
+		chosen = append(chosen, found...)
 	}
 	return chosen, nil
 }

@@ -1,0 +1,103 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+func init() {
+	Register(Workload{
+		Name:       "w1",
+		Title:      "W1 lifecycle, as published: one value for all keys; keys alone are iterated",
+		Variant:    "published",
+		QuickN:     []int{2_000},
+		FullN:      []int{10_000, 100_000},
+		ValueBytes: 4096,
+		Unfit:      asPublished,
+		Conditions: lifecyclePublishedConditions,
+		Columns:    lifecyclePublishedColumns,
+		Estimate:   lifecycleEstimate,
+		Run:        runLifecyclePublished,
+	})
+}
+
+var lifecyclePublishedColumns = []result.Column{
+	{Key: "put", Title: "put seq", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "get", Title: "get rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "delete", Title: "delete rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "put2", Title: "put rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "keys", Title: "iterate keys", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "total", Title: "total", Group: "space", Unit: result.Nanos, Ranked: true},
+	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
+	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
+}
+
+func lifecyclePublishedConditions(p Params) []string {
+	return []string{
+		fmt.Sprintf("one goroutine; %d sequential puts, random gets, random deletes, random puts, then all keys without values", p.N),
+		fmt.Sprintf("one value of %d random bytes for every key, in both rounds of puts", p.ValueBytes),
+		"every put and every delete is a commit of its own" + syncCondition(p.Sync) + "; RocksDB's deletes are not synced, as in the article (4 us each cannot have been)",
+		"total = the five phases without close, which the article leaves out; sizes are taken after close",
+		"unsound: a stale value or one of another key cannot be told from the right one; a store that keeps equal values once would win; random bytes do not compress as records do",
+		"unsound: deletes without syncs stand beside deletes with them; iteration of keys alone favours stores that keep values elsewhere; what close still has to write is in no time",
+		"after the deletes every key is checked to be gone, after close the store is opened again and every key read (not timed)",
+	}
+}
+
+// oneValue is random bytes, the same for each seed.
+func oneValue(size int, seed uint64) []byte {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	value := make([]byte, size)
+	for i := range value {
+		value[i] = byte(rng.Uint32())
+	}
+	return value
+}
+
+func runLifecyclePublished(rec *Recorder, d engine.Driver, dir string, p Params) error {
+	e := expect(p)
+	e.same = oneValue(p.ValueBytes, p.Seed)
+	return runLifecycleOn(rec, d, dir, p, e, (*lifecycle).publishedPhases)
+}
+
+func (l *lifecycle) publishedPhases() []func() error {
+	phases := []func() error{
+		func() error { return l.putAll("put", data.Sequence(l.n)) },
+		func() error { return l.getEach(data.Order(l.n, l.p.Seed, 1)) },
+		func() error { return l.deletePublished(data.Order(l.n, l.p.Seed, 2)) },
+		func() error { return l.noneLeft(l.store) },
+		func() error { return l.putAll("put2", data.Order(l.n, l.p.Seed, 3)) },
+		l.walkKeys,
+	}
+	return append(phases, l.totalPublished)
+}
+
+// deletePublished: of one engine the article did not sync the deletes.
+func (l *lifecycle) deletePublished(order []int32) error {
+	if l.info.Name != "rocksdb" || !l.p.Sync {
+		return l.deleteAll(order)
+	}
+	lax, ok := l.store.(engine.UnsyncedDeleter)
+	if !ok {
+		l.rec.Note("its deletes are synced here; in the article they were not")
+		return l.deleteAll(order)
+	}
+	l.rec.Note("its deletes are not synced, as in the article")
+	return l.phase("delete", func() error { return l.deleteWith(lax.DeleteUnsynced, order) })
+}
+
+func (l *lifecycle) totalPublished() error {
+	total := 0.0
+	for _, key := range []string{"put", "get", "delete", "put2", "keys"} {
+		total += float64(l.spent[key])
+	}
+	l.rec.Set("total", total)
+	if why, no := l.info.Cannot[engine.CanKeys]; no {
+		l.rec.None(why, "total")
+	}
+	return nil
+}

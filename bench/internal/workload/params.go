@@ -1,0 +1,169 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+)
+
+// Params are the parameters of one cell.
+type Params struct {
+	Workload   string `json:"workload"`
+	Variant    string `json:"variant"`
+	N          int    `json:"n"`
+	ValueBytes int    `json:"value_bytes"` // the mean, with Data
+	Sync       bool   `json:"sync"`
+	Seed       uint64 `json:"seed"`
+
+	// Of some workloads only; zero where they do not apply.
+	KeyBytes   int     `json:"key_bytes,omitempty"` // 0: data.KeyBytes
+	Goroutines int     `json:"goroutines,omitempty"`
+	Processes  int     `json:"processes,omitempty"`
+	Memory     int64   `json:"memory,omitempty"`  // bytes each engine is allowed
+	Seconds    float64 `json:"seconds,omitempty"` // of a timed workload
+	Dist       string  `json:"dist,omitempty"`    // of keys: sequential, uniform, zipf, scrambled, latest
+	Theta      float64 `json:"theta,omitempty"`   // of the Zipfian ones
+	Detail     string  `json:"detail,omitempty"`  // what tells cells of one workload apart otherwise
+
+	Data *data.File `json:"data,omitempty"` // the user's records, in place of the pool
+}
+
+// ID names the cell in tables and benchmark names.
+func (p Params) ID() string {
+	id := fmt.Sprintf("%s/%s/n=%d/v=%d/%s", p.Workload, p.Variant, p.N, p.ValueBytes, SyncLabel(p.Sync))
+	if p.KeyBytes > 0 {
+		id += fmt.Sprintf("/k=%d", p.KeyBytes)
+	}
+	if p.Goroutines > 0 {
+		id += fmt.Sprintf("/g=%d", p.Goroutines)
+	}
+	if p.Theta > 0 {
+		id += fmt.Sprintf("/zipf=%v", p.Theta)
+	}
+	if p.Data != nil {
+		id += "/data"
+	}
+	if p.Detail != "" {
+		id += "/" + p.Detail
+	}
+	return id
+}
+
+// keyBytes is the length of a key.
+func (p Params) keyBytes() int {
+	if p.KeyBytes > 0 {
+		return p.KeyBytes
+	}
+	return data.KeyBytes
+}
+
+// DataBytes is the size of the set: every key and every value once, by the mean
+// where sizes differ.
+func (p Params) DataBytes() int64 { return int64(p.N) * int64(p.keyBytes()+p.ValueBytes) }
+
+// SyncLabel returns "sync=on" or "sync=off".
+func SyncLabel(sync bool) string {
+	if sync {
+		return "sync=on"
+	}
+	return "sync=off"
+}
+
+// Scale chooses the parameters of a suite. Zero values leave a workload's own.
+type Scale struct {
+	Full       bool
+	N          int // in place of the suite's counts
+	ValueBytes int // in place of the workload's size
+	KeyBytes   int
+	Theta      float64
+	Sync       []bool
+	Seed       uint64
+
+	Data    *data.File // the user's records; ValueBytes is their mean then
+	OwnKeys int        // how many keys the records bring; 0: keys are made
+}
+
+// Cells returns the parameters a scale asks for; none if the workload does not go
+// with it (Unfit).
+func (w Workload) Cells(s Scale) []Params {
+	if w.Unfit != nil && w.Unfit(s) != "" {
+		return nil
+	}
+	var cells []Params
+	for _, n := range w.counts(s) {
+		for _, sync := range w.modes(s) {
+			p := Params{
+				Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
+				Theta: s.Theta, Sync: sync, Seed: s.Seed, Data: s.Data,
+			}
+			if s.ValueBytes > 0 {
+				p.ValueBytes = s.ValueBytes
+			}
+			cells = append(cells, w.vary(p, s)...)
+		}
+	}
+	return cells
+}
+
+// counts are the suite's, or the one asked for, and no more than there are keys.
+func (w Workload) counts(s Scale) []int {
+	counts := w.QuickN
+	if s.Full {
+		counts = append(append([]int{}, counts...), w.FullN...)
+	}
+	if s.N > 0 {
+		counts = []int{s.N}
+	}
+	if s.OwnKeys == 0 {
+		return counts
+	}
+	var within []int
+	for _, n := range counts {
+		if n = min(n, s.OwnKeys); len(within) == 0 || within[len(within)-1] != n {
+			within = append(within, n)
+		}
+	}
+	return within
+}
+
+func (w Workload) modes(s Scale) []bool {
+	switch {
+	case s.Sync != nil:
+		return s.Sync
+	case w.Modes != nil:
+		return w.Modes(s.Full)
+	}
+	return []bool{true, false}
+}
+
+func (w Workload) vary(p Params, s Scale) []Params {
+	if w.Vary == nil {
+		return []Params{p}
+	}
+	return w.Vary(p, s)
+}
+
+// unsynced are the modes of workloads that write in batches or measure reads; the
+// full suite runs them with syncs too.
+func unsynced(full bool) []bool {
+	if full {
+		return []bool{true, false}
+	}
+	return []bool{false}
+}
+
+// madeRecords is the Unfit of workloads that tell from a value which write it is.
+func madeRecords(s Scale) string {
+	if s.Data != nil {
+		return "it tells from each value which write it is"
+	}
+	return ""
+}
+
+// asPublished is the Unfit of workloads whose bytes are those of an article.
+func asPublished(s Scale) string {
+	if s.Data != nil || s.ValueBytes > 0 || s.KeyBytes > 0 {
+		return "its keys and values are those of the article"
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package workload
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
+)
+
+func TestVariantsAreChosenByName(t *testing.T) {
+	for name, want := range map[string]string{"w1": "sound published", "w1/published": "published", "w1/sound": "sound", "load": "sound"} {
+		got, err := Choose([]string{name})
+		var variants []string
+		for _, w := range got {
+			variants = append(variants, w.Variant)
+		}
+		if err != nil || strings.Join(variants, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", name, variants, err, want)
+		}
+	}
+	if _, err := Choose([]string{"w1/loud"}); err == nil {
+		t.Error("an unknown variant is found")
+	}
+	var names []string
+	for _, w := range All() {
+		names = append(names, w.Name+"/"+w.Variant)
+		if of, err := Of(Params{Workload: w.Name, Variant: w.Variant}); err != nil || of.Title != w.Title {
+			t.Errorf("%s/%s: %v", w.Name, w.Variant, err)
+		}
+	}
+	if !strings.HasPrefix(strings.Join(names, " "), "w0/sound w0/published w1/sound w1/published w2/sound w2/published w4/sound w4/published ycsb/sound load/sound large/sound") {
+		t.Errorf("order of the tables: %v", names)
+	}
+}
+
+func TestEveryCellHasItsOwnID(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range All() {
+		for _, p := range w.Cells(Scale{Full: true}) {
+			if seen[p.ID()] {
+				t.Errorf("%s twice", p.ID())
+			}
+			seen[p.ID()] = true
+		}
+	}
+}
+
+func TestScalesShapeTheCells(t *testing.T) {
+	ids := func(name string, s Scale) string {
+		w, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, p := range w.Cells(s) {
+			ids = append(ids, p.ID())
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, c := range []struct {
+		name  string
+		scale Scale
+		want  string
+	}{
+		{"load", Scale{}, "load/sound/n=100000/v=100/sync=off"},
+		{"load", Scale{N: 5, Theta: 0.5, KeyBytes: 8, Sync: []bool{true}}, "load/sound/n=5/v=100/sync=on/k=8/zipf=0.5"},
+		{"ycsb", Scale{}, "ycsb/sound/n=20000/v=1000/sync=off/g=1 ycsb/sound/n=20000/v=1000/sync=off/g=2"},
+		{"large", Scale{Sync: []bool{false}}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off"},
+		{"large", Scale{Sync: []bool{false}, Full: true}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off " +
+			"large/sound/n=8192/v=16384/sync=off large/sound/n=512/v=1048576/sync=off"},
+		{"large", Scale{Data: &data.File{}, ValueBytes: 9}, ""},
+		{"w1/published", Scale{ValueBytes: 9}, ""},
+		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 50, Sync: []bool{true}, Full: true}, "w1/sound/n=50/v=9/sync=on/data"},
+	} {
+		if got := ids(c.name, c.scale); got != c.want {
+			t.Errorf("%s %+v:\n%s, want\n%s", c.name, c.scale, got, c.want)
+		}
+	}
+}
+
+// The user's own records and keys go through every workload that takes them, on an
+// ordered engine, one without order and one without batches.
+func TestOwnRecordsThroughTheWorkloads(t *testing.T) {
+	var text strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&text, "{\"name\":\"user-%d\",\"text\":%q}\n", (i*37)%60, strings.Repeat("x", i*3))
+	}
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"", "name"} {
+		s := Scale{Seed: 1, Sync: []bool{false}, N: 40, ValueBytes: 100, Data: &data.File{Path: path, Key: key}}
+		if key != "" {
+			s.OwnKeys = 60
+		}
+		for _, w := range All() {
+			for _, p := range w.Cells(s) {
+				for _, name := range []string{"goleveldb", "pogreb", "gomap"} {
+					d, err := engine.Find(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := w.Run(NewRecorder(), d, t.TempDir(), p); err != nil {
+						t.Errorf("%s key %q %s: %v", p.ID(), key, name, err)
+					}
+				}
+			}
+		}
+	}
+}
