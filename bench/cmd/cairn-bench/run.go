@@ -129,7 +129,7 @@ func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 	if err != nil {
 		return harness.Plan{}, err
 	}
-	workloads, err := workload.Choose(f.suite)
+	workloads, err := workload.Choose(f.suite, f.full)
 	if err != nil {
 		return harness.Plan{}, err
 	}

@@ -17,6 +17,7 @@ func init() {
 		Name:       "crash",
 		Title:      "Crash: a process that writes is killed (kill -9) in the middle; every acknowledged write is looked for",
 		Variant:    "sound",
+		FullOnly:   true,
 		QuickN:     []int{2_000},
 		FullN:      []int{20_000},
 		ValueBytes: 100,

@@ -15,6 +15,7 @@ func init() {
 		Name:       "latency",
 		Title:      "Latency: puts and gets at a fixed rate, 70 % of what the engine itself can do; stalls count",
 		Variant:    "sound",
+		FullOnly:   true,
 		QuickN:     []int{20_000},
 		FullN:      []int{200_000},
 		ValueBytes: 1024,

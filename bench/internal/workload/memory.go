@@ -16,6 +16,7 @@ func init() {
 		Name:       "memory",
 		Title:      "Larger than memory: reads of a set at least four times the memory an engine is allowed",
 		Variant:    "sound",
+		FullOnly:   true,
 		QuickN:     []int{262_144},
 		FullN:      []int{2_097_152},
 		ValueBytes: 1024,

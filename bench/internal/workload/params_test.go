@@ -13,7 +13,7 @@ import (
 
 func TestVariantsAreChosenByName(t *testing.T) {
 	for name, want := range map[string]string{"w1": "sound published", "w1/published": "published", "w1/sound": "sound", "load": "sound"} {
-		got, err := Choose([]string{name})
+		got, err := Choose([]string{name}, false)
 		var variants []string
 		for _, w := range got {
 			variants = append(variants, w.Variant)
@@ -22,7 +22,7 @@ func TestVariantsAreChosenByName(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", name, variants, err, want)
 		}
 	}
-	if _, err := Choose([]string{"w1/loud"}); err == nil {
+	if _, err := Choose([]string{"w1/loud"}, false); err == nil {
 		t.Error("an unknown variant is found")
 	}
 	var names []string

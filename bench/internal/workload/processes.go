@@ -17,6 +17,7 @@ func init() {
 		Name:       "processes",
 		Title:      "W0 processes: one process writes while three others read the same store",
 		Variant:    "sound",
+		FullOnly:   true,
 		QuickN:     []int{500},
 		ValueBytes: 100,
 		Unfit:      madeRecords,

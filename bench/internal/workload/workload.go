@@ -30,6 +30,7 @@ type Workload struct {
 	Estimate func(p Params, e engine.Info, syncDelay time.Duration) time.Duration
 	Run      func(rec *Recorder, d engine.Driver, dir string, p Params) error
 
+	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
@@ -108,10 +109,10 @@ func variants(name string) ([]Workload, error) {
 }
 
 // Choose returns the named workloads with all their variants, or one variant if the
-// name has it; no names means all.
-func Choose(names []string) ([]Workload, error) {
+// name has it; no names means all of the quick or the full suite.
+func Choose(names []string, full bool) ([]Workload, error) {
 	if len(names) == 0 {
-		return All(), nil
+		return slices.DeleteFunc(All(), func(w Workload) bool { return !full && (w.FullOnly || w.Variant == "published") }), nil
 	}
 	var chosen []Workload
 	for _, name := range names {
