@@ -25,10 +25,7 @@ type tombstones struct {
 	heap  int                   // bytes of the Go heap that all and built take
 }
 
-const (
-	maxUnbuilt     = 16
-	tombstoneBytes = 56 // of a tombstone.Tombstone; its bounds are in the buffer
-)
+const maxUnbuilt = 16
 
 // RangeDeleteBytes is about what one range delete takes of the Go heap in a
 // memtable, its share of the built list included. If many lie in one another it is
@@ -53,7 +50,7 @@ func (r *rangeDeletes) publish() {
 	if len(next.tail) > max(maxUnbuilt, next.n/4) {
 		next.built, next.n, next.tail = tombstone.Build(r.all), len(r.all), nil
 	}
-	next.heap = tombstoneBytes*cap(r.all) + int(next.built.Memory())
+	next.heap = tombstone.Bytes*cap(r.all) + int(next.built.Memory())
 	r.now.Store(next)
 }
 

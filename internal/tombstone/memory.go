@@ -1,14 +1,22 @@
 package tombstone
 
-// Sizes in bytes of what lists are made of.
-const (
-	listBytes      = 88
-	nestBytes      = 96
-	fragmentBytes  = 72
-	tombstoneBytes = 56
-	boundBytes     = 24 // of a slice, without the bound it refers to
-	wordBytes      = 8
+import "reflect"
+
+// Bytes is how many bytes one Tombstone takes, without its bounds.
+var Bytes = int(sizeOf[Tombstone]())
+
+// Sizes in bytes of what else lists are made of.
+var (
+	listBytes     = int(sizeOf[List]())
+	nestBytes     = int(sizeOf[nest]())
+	fragmentBytes = int(sizeOf[Fragment]())
+	boundBytes    = int(sizeOf[[]byte]()) // without the bound it refers to
+	startBytes    = int(sizeOf[int]())
 )
+
+const seqBytes = 8
+
+func sizeOf[T any]() uintptr { return reflect.TypeFor[T]().Size() }
 
 // Memory returns how many bytes of the Go heap the list takes: the capacities of
 // all its slices. The bytes of the bounds are not among them, as a list shares them
@@ -20,12 +28,12 @@ func (l *List) Memory() int64 {
 		if l.nest != nil {
 			n += l.nest.memory()
 		} else {
-			n += fragmentBytes*cap(l.frags) + wordBytes*l.total // flatten makes one array of all sequences
+			n += fragmentBytes*cap(l.frags) + seqBytes*l.total // flatten makes one array of all sequences
 		}
 	}
 	return int64(n)
 }
 
 func (n *nest) memory() int {
-	return nestBytes + boundBytes*cap(n.bounds) + wordBytes*(cap(n.start)+cap(n.seqs)) + tombstoneBytes*cap(n.spans)
+	return nestBytes + boundBytes*cap(n.bounds) + startBytes*cap(n.start) + seqBytes*cap(n.seqs) + Bytes*cap(n.spans)
 }
