@@ -18,8 +18,12 @@ import (
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
-// quickTime keeps the quick suite below ten minutes.
-const quickTime = 9*time.Minute + 30*time.Second
+// What the suites may take if no time is given: quickTime keeps the quick one below ten
+// minutes; the full one is run once however long it takes, and again within fullTime.
+const (
+	quickTime = 9*time.Minute + 30*time.Second
+	fullTime  = 3 * time.Hour
+)
 
 // mostRounds is how many rounds are made if there is time for them.
 const mostRounds = 3
@@ -55,7 +59,7 @@ func runCommand() *cobra.Command {
 	set.StringSliceVar(&f.suite, "suite", nil, "workloads, as in w1,w4/published (default all)")
 	set.StringSliceVar(&f.engines, "engines", nil, "engines, as in cairn,bbolt (default all)")
 	set.BoolVar(&f.quick, "quick", false, "the small counts only; this is the default")
-	set.BoolVar(&f.full, "full", false, "the large counts too; takes hours where syncs are slow")
+	set.BoolVar(&f.full, "full", false, "the large counts and all variants too; takes hours")
 	set.IntVar(&f.n, "n", 0, "number of keys, in place of the suite's")
 	set.IntVar(&f.keys, "keys", 0, "bytes of a key, in place of 16")
 	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
@@ -64,7 +68,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
 	set.IntVar(&f.rounds, "rounds", 0, "rounds of each workload (default: up to 3, as many as the time holds)")
-	set.DurationVar(&f.time, "time", 0, "for the whole run: spread over the workloads, those that take least get more rounds (default 9m30s for the quick suite, none for the full)")
+	set.DurationVar(&f.time, "time", 0, "for the whole run: spread over the workloads, those that take least get more rounds (default 9m30s for the quick suite, 3h for the full)")
 	set.StringVar(&f.sync, "sync", "", "on, off or both (default: what each workload is for)")
 	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")
 	set.Uint64Var(&f.seed, "seed", 1, "of the data and the orders")
@@ -199,7 +203,11 @@ func (f *flags) fitRounds(plan *harness.Plan, syncDelay time.Duration) {
 	if f.rounds > 0 {
 		most = f.rounds
 	}
-	if limit == 0 && !f.full && f.rounds == 0 {
+	switch {
+	case limit > 0 || f.rounds > 0:
+	case f.full:
+		limit = fullTime
+	default:
 		limit = quickTime
 	}
 	plan.FitRounds(limit, syncDelay, most)
@@ -207,8 +215,8 @@ func (f *flags) fitRounds(plan *harness.Plan, syncDelay time.Duration) {
 
 // announce says what will happen and how long it should take.
 func announce(w io.Writer, plan harness.Plan, m result.Machine, dir string) {
-	fmt.Fprintf(w, "cairn-bench: %d engines, %d workloads, up to %d rounds: about %s (a sync takes %s here)\n",
-		len(plan.Engines), len(plan.Tables), plan.Rounds, harness.Rough(plan.Estimate(m.SyncDelay)), m.SyncDelay.Round(time.Microsecond))
+	fmt.Fprintf(w, "cairn-bench: %d engines, %d workloads, %s (a sync takes %s here)\n",
+		len(plan.Engines), len(plan.Tables), duration(plan, m.SyncDelay), m.SyncDelay.Round(time.Microsecond))
 	fmt.Fprintf(w, "cairn-bench: data in %s (%s), removed at the end\n", dir, m.Filesystem)
 	for _, why := range plan.Unfit {
 		fmt.Fprintf(w, "cairn-bench: not run: %s\n", why)
@@ -218,6 +226,16 @@ func announce(w io.Writer, plan harness.Plan, m result.Machine, dir string) {
 			fmt.Fprintf(w, "cairn-bench: %s: %s\n", d.Info.Name, d.Info.Absent)
 		}
 	}
+}
+
+// duration says how long a plan takes; with a budget, rounds are added as long as they
+// fit when the first has shown what they take.
+func duration(plan harness.Plan, syncDelay time.Duration) string {
+	if plan.Budget == 0 {
+		return fmt.Sprintf("up to %d rounds: about %s", plan.Rounds, harness.Rough(plan.Estimate(syncDelay)))
+	}
+	once := harness.Rough(plan.EstimateOnce(syncDelay))
+	return fmt.Sprintf("one round: about %s; up to %d within %s", once, plan.Most, harness.Rough(plan.Budget))
 }
 
 func (f *flags) write(w io.Writer, run *result.Run) error {

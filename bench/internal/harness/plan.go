@@ -14,7 +14,8 @@ import (
 type Plan struct {
 	Engines []engine.Driver
 	Tables  []Table
-	Rounds  int           // at most, of any table
+	Rounds  int           // of the table that has most
+	Most    int           // rounds, if the budget allows; 0: Rounds are what they are
 	Budget  time.Duration // no table is begun again if it would end after this; 0: no bound
 	Limit   time.Duration // for one cell; 0: by its estimate
 	Unfit   []string      // workloads that do not go with the scale, and why
@@ -42,32 +43,33 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 	return p
 }
 
-// FitRounds spreads a budget over the tables: each is done once, then those that
-// take least are done again, and again, up to most rounds, as long as all fit.
+// FitRounds spreads a budget over the tables, by estimates: each is done once, then
+// those that take least are done again, and again, up to most rounds, as long as all
+// fit. Run spreads it anew when the first round has shown what the tables take.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
-	p.Budget, p.Rounds = budget, most
-	for i := range p.Tables {
-		p.Tables[i].Rounds = most
-	}
-	if budget == 0 || p.Estimate(syncDelay) <= budget {
-		return
-	}
+	p.Budget, p.Most = budget, most
 	once := make([]time.Duration, len(p.Tables))
-	cheapest := make([]int, len(p.Tables))
-	var total time.Duration
 	for i := range p.Tables {
-		once[i], cheapest[i] = p.tableEstimate(i, syncDelay), i
-		p.Tables[i].Rounds = 1
-		total += once[i]
+		once[i] = p.tableEstimate(i, syncDelay)
+	}
+	p.spread(once, p.EstimateOnce(syncDelay))
+}
+
+// spread decides on the rounds after the first: each table takes what once says, and
+// the first round of all has taken spent.
+func (p *Plan) spread(once []time.Duration, spent time.Duration) {
+	cheapest := make([]int, len(p.Tables))
+	for i := range p.Tables {
+		cheapest[i], p.Tables[i].Rounds = i, 1
 	}
 	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(once[a], once[b]) })
 	p.Rounds = 1
-	for round := 2; round <= most; round++ {
+	for round := 2; round <= p.Most; round++ {
 		for _, i := range cheapest {
-			if p.Tables[i].Rounds < round-1 || total+once[i] > budget {
+			if p.Tables[i].Rounds < round-1 || p.Budget > 0 && spent+once[i] > p.Budget {
 				continue
 			}
-			total += once[i]
+			spent += once[i]
 			p.Tables[i].Rounds, p.Rounds = round, round
 		}
 	}
@@ -78,6 +80,14 @@ func (p *Plan) Estimate(syncDelay time.Duration) time.Duration {
 	var total time.Duration
 	for i := range p.Tables {
 		total += time.Duration(p.rounds(i)) * p.tableEstimate(i, syncDelay)
+	}
+	return total
+}
+
+// EstimateOnce guesses how long the first round takes.
+func (p *Plan) EstimateOnce(syncDelay time.Duration) (total time.Duration) {
+	for i := range p.Tables {
+		total += p.tableEstimate(i, syncDelay)
 	}
 	return total
 }

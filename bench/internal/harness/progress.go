@@ -31,8 +31,9 @@ type Progress struct {
 	expected  time.Duration // estimates of those done
 	spent     time.Duration // what those took
 	doing     string
-	guess     time.Duration // estimate of the cell under way
-	since     time.Time     // it began
+	once      map[string]time.Duration // by table: a cell in the first round, on average; nil until that ended
+	guess     time.Duration            // estimate of the cell under way
+	since     time.Time                // it began
 }
 
 // NewProgress writes to out, which is a terminal or not.
@@ -52,6 +53,29 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 		p.stop = make(chan struct{})
 		go p.tick(p.stop)
 	}
+}
+
+// replan is told what is left after the first round, whose tables took as long as given.
+func (p *Progress) replan(plan *Plan, took []time.Duration) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total, p.left, p.expected, p.spent = plan.Cells(), 0, 0, 0
+	p.once = map[string]time.Duration{}
+	for i := range plan.Tables {
+		p.left += time.Duration(plan.rounds(i)-1) * took[i]
+		p.once[plan.Tables[i].Params.ID()] = took[i] / time.Duration(max(1, len(plan.Engines)))
+	}
+}
+
+// estimate is what a cell should take, by the first round if there was one.
+func (p *Progress) estimate(c cell) time.Duration {
+	if p.once != nil {
+		return p.once[c.Params.ID()]
+	}
+	return c.estimate(p.syncDelay)
 }
 
 // tick keeps the line alive while a cell runs.
@@ -87,7 +111,7 @@ func (p *Progress) next(c cell) {
 		return
 	}
 	what := fmt.Sprintf("round %d %s %s", c.round, c.driver.Info.Name, c.Params.ID())
-	p.show(what, c.estimate(p.syncDelay))
+	p.show(what, p.estimate(c))
 }
 
 func (p *Progress) show(what string, guess time.Duration) {
@@ -130,7 +154,7 @@ func (p *Progress) done(c cell, r result.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
-	guess := c.estimate(p.syncDelay)
+	guess := p.estimate(c)
 	p.left -= guess
 	p.expected += guess
 	p.spent += r.Elapsed

@@ -46,8 +46,21 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 		if err := r.round(ctx, n); err != nil {
 			return run, err
 		}
+		if n == 1 {
+			r.fit(time.Since(started))
+		}
 	}
 	return run, nil
+}
+
+// fit spreads the budget by what the tables took in the first round.
+func (r *runner) fit(spent time.Duration) {
+	if r.plan.Most == 0 {
+		return
+	}
+	r.plan.spread(r.took, spent)
+	r.run.Rounds = r.plan.Rounds
+	r.cfg.Progress.replan(r.plan, r.took)
 }
 
 type runner struct {

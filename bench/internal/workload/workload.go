@@ -18,8 +18,8 @@ type Workload struct {
 	FullN      []int // in addition, with Scale.Full
 	ValueBytes int
 	Variant    string // sound, or published: as an article did it
-	// Modes are the sync modes of a suite; nil: both.
-	Modes func(full bool) []bool
+	// Modes are the sync modes of a suite, with its large counts and without; nil: both.
+	Modes func(full, large bool) []bool
 	// Vary makes several cells of one, as for each number of goroutines; nil: one.
 	Vary func(p Params, s Scale) []Params
 	// Unfit says why the workload is not run at a scale, if so; nil: at any.

@@ -60,7 +60,7 @@ func optionsOf(run *result.Run) []term {
 		{"command", strings.Join(run.Command, " ")},
 		{"started", run.Started.UTC().Format("2006-01-02 15:04:05 UTC")},
 		{"took", run.Elapsed.Round(100 * time.Millisecond).String()},
-		{"rounds", fmt.Sprintf("%d, interleaved, starting engine rotated, one process per cell", run.Rounds)},
+		{"rounds", fmt.Sprintf("up to %d of a workload, interleaved, starting engine rotated, one process per cell", run.Rounds)},
 		{"between cells", "dirty pages are written back"},
 		{"data", fmt.Sprintf("seed %d; windows into %d MiB of text; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, d.PoolBytes>>20, d.Snappy4K, d.Snappy32K)},
 		{"memory figures", "peak RSS is of the whole process, of which " + report.BeforeOpening(run) + " are the laboratory, its data and keys"},
