@@ -1,6 +1,8 @@
 package cairn_test
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -38,12 +40,14 @@ func BenchmarkPut(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", d.name, size), func(b *testing.B) {
 				db := openBench(b, &cairn.Options{Durability: d.d})
 				value := text(make([]byte, size), 1)
-				var key [16]byte
+				var number [8]byte
+				key := make([]byte, 16)
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				for i := range b.N {
-					copy(key[:], fmt.Appendf(key[:0], "%016x", uint64(i)*0x9E3779B97F4A7C15))
-					if err := db.Put(key[:], value); err != nil {
+					binary.BigEndian.PutUint64(number[:], uint64(i)*0x9E3779B97F4A7C15)
+					hex.Encode(key, number[:])
+					if err := db.Put(key, value); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -27,18 +28,37 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// control runs call with the descriptor, which cannot be closed meanwhile, and
-// again when a signal interrupts it.
-func (o *osFile) control(call func(fd int) error) error {
-	var err error
-	if closing := o.conn.Control(func(fd uintptr) {
-		err = call(int(fd))
-		for err == unix.EINTR {
-			err = call(int(fd))
-		}
-	}); closing != nil {
-		return fs.ErrClosed
+// descriptorCall is a call that has a descriptor as its argument. They are pooled, so
+// that a sync allocates nothing.
+type descriptorCall struct {
+	call func(fd int) error
+	err  error
+	run  func(fd uintptr) // do, bound once
+}
+
+var descriptorCalls = sync.Pool{New: func() any {
+	c := new(descriptorCall)
+	c.run = c.do
+	return c
+}}
+
+// do calls, and again when a signal interrupts it.
+func (c *descriptorCall) do(fd uintptr) {
+	for c.err = c.call(int(fd)); c.err == unix.EINTR; {
+		c.err = c.call(int(fd))
 	}
+}
+
+// control runs call with the descriptor, which cannot be closed meanwhile.
+func (o *osFile) control(call func(fd int) error) error {
+	c := descriptorCalls.Get().(*descriptorCall)
+	c.call, c.err = call, nil
+	err := fs.ErrClosed
+	if o.conn.Control(c.run) == nil {
+		err = c.err
+	}
+	c.call = nil
+	descriptorCalls.Put(c)
 	return err
 }
 

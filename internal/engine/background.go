@@ -73,7 +73,7 @@ func (e *Engine) awaitSealed() bool {
 		if e.stopped.Err() != nil || c.closing || c.failed != nil {
 			return false
 		}
-		c.cond.Wait()
+		c.sealed.Wait()
 	}
 	return e.stopped.Err() == nil && c.failed == nil
 }

@@ -36,7 +36,7 @@ func (e *Engine) shutDown() error {
 		c.cond.Wait()
 	}
 	c.closing = true
-	c.cond.Broadcast()
+	c.wakeAll()
 	failed := c.failed
 	c.mu.Unlock()
 

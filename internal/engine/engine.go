@@ -165,7 +165,7 @@ func signal(ch chan struct{}) {
 
 func (e *Engine) wakeBackground() {
 	signal(e.wake)
-	e.commit.cond.Broadcast()
+	e.commit.wakeAll()
 }
 
 // Acquire returns the current state with a reference the caller must drop.
@@ -179,6 +179,7 @@ func (e *Engine) Acquire(slot *epoch.Slot) *tree.State {
 
 // publish replaces the current state. Holder of commit.mu only.
 func (e *Engine) publish(rs *tree.State) {
+	e.commit.sealed.Signal()
 	if old := e.state.Swap(rs); old != nil {
 		e.epochs.Retire(old.Unref)
 	}

@@ -49,7 +49,7 @@ func newEngine(cfg Config) *Engine {
 		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
-	e.commit.cond = sync.NewCond(&e.commit.mu)
+	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e
 }

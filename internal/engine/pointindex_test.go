@@ -136,7 +136,7 @@ func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 4<<20))
 	e.commit.mu.Lock()
 	e.commit.closing = true
-	e.commit.cond.Broadcast()
+	e.commit.wakeAll()
 	e.commit.mu.Unlock()
 	e.stop()
 	e.background.Wait()

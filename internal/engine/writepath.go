@@ -47,8 +47,9 @@ type pending struct {
 // become visible in the order of their sequences, and a durable one only after
 // the sync (E2). Nobody waits in order to make a group larger.
 type committer struct {
-	mu   sync.Mutex
-	cond *sync.Cond // queue, leading, spare, layers or failed have changed
+	mu     sync.Mutex
+	cond   *sync.Cond // queue, leading, spare, layers or failed have changed
+	sealed *sync.Cond // the flusher's: there may be a layer to flush, or it shall stop
 
 	nextSeq  uint64
 	mem      *tree.Memory // active; nil until the first commit
@@ -74,6 +75,12 @@ type committer struct {
 	closing  bool
 
 	ingesting int // ingest frames whose tables are not in the state yet
+}
+
+// wakeAll wakes whoever waits, the flusher included: the store stops or has failed.
+func (c *committer) wakeAll() {
+	c.cond.Broadcast()
+	c.sealed.Broadcast()
 }
 
 // refuse returns why no commit is possible now.
@@ -279,6 +286,7 @@ func (e *Engine) poison(why error) {
 		}
 		go e.emit(Event{Kind: EventBackgroundError, Err: c.failed})
 	}
+	c.wakeAll()
 	queue := c.queue
 	c.queue = nil
 	e.conclude(queue, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))

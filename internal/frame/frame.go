@@ -81,9 +81,18 @@ func Put(dst []byte, id Identity, off int64, payload int, h Header) Header {
 }
 
 func headerSum(b []byte, id Identity, off int64) uint32 {
-	var at [8]byte
-	binary.LittleEndian.PutUint64(at[:], uint64(off))
-	return crc32.Update(crc32.Update(id.seed, base.Castagnoli, at[:]), base.Castagnoli, b[4:HeaderBytes])
+	return crc32.Update(addOffset(id.seed, uint64(off)), base.Castagnoli, b[4:HeaderBytes])
+}
+
+// addOffset is crc32.Update with the eight bytes of an offset, byte by byte: a slice
+// given to crc32 lies on the heap.
+func addOffset(sum uint32, off uint64) uint32 {
+	sum = ^sum
+	for range 8 {
+		sum = base.Castagnoli[byte(sum)^byte(off)] ^ sum>>8
+		off >>= 8
+	}
+	return ^sum
 }
 
 // DecodeHeader decodes the header at the start of b, which stands at offset off
