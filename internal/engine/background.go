@@ -280,13 +280,26 @@ func (e *Engine) keeper() {
 	}
 }
 
-// keepSpare makes a spare segment once the active one is in use. A failure is
-// the business of the commit that needs it.
+// spareShare: the next segment is made when the active one is used to one part in so
+// many, so that a store of a few writes makes none.
+const spareShare = 8
+
+// wantsSpare reports whether the next segment should be made. mu is held.
+func (c *committer) wantsSpare() bool {
+	if c.mem == nil || c.spare != nil || c.preparing {
+		return false
+	}
+	tail, _ := c.mem.Seg.Tail()
+	return int(tail.Offset()) >= c.mem.Seg.Capacity()/spareShare
+}
+
+// keepSpare makes a spare segment if one is wanted. A failure is the business of the
+// commit that needs it.
 func (e *Engine) keepSpare() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mem != nil && c.spare == nil && !c.preparing && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
+	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
 		e.prepareSpare(0, 0)
 	}
 }

@@ -95,7 +95,7 @@ func (e *Engine) flushRest() error {
 			e.reserve.Release()
 		case err != nil || !did:
 			return err
-		default:
+		case given:
 			e.freeSpace() // for the next one
 		}
 	}

@@ -128,7 +128,7 @@ const stallEvent = 10 * time.Millisecond
 func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c := &e.commit
 	next := c.spare
-	c.spare = nil
+	c.spare, c.asked = nil, false
 	e.noteShape()
 	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)

@@ -66,6 +66,7 @@ type committer struct {
 
 	spare       *tree.Memory // next active segment, recorded in the manifest
 	preparing   bool         // somebody makes the spare
+	asked       bool         // the keeper was asked for one, for the active segment
 	nextBytes   int          // size of the segment to make
 	recordBytes int          // bytes of segment per record, as the last one had
 
@@ -140,6 +141,10 @@ func (e *Engine) append(w *Write) *pending {
 		e.countRangeDeletes(c.mem)
 	}
 	e.counters.committedBytes.Add(int64(len(w.Payload)))
+	if !c.asked && c.wantsSpare() {
+		c.asked = true
+		signal(e.wake)
+	}
 	return e.enqueue(p, uint64(w.Count))
 }
 
