@@ -42,24 +42,28 @@ func (a *app) mayCreate(ctx context.Context, dir string) error {
 }
 
 // foreign returns the first of the names that no interrupted creation of a store
-// leaves, "" if there is none. Creations number their manifests from 1 on, each
-// beginning behind what it finds, and a temporary file like its manifest.
+// leaves, "" if there is none. Creations number a log segment and a manifest from 1
+// on, each beginning behind what it finds, and a temporary file like its manifest.
 func foreign(dir string, names []string) (string, error) {
 	manifests := map[uint64]bool{}
+	numbered := uint64(0)
 	for _, name := range names {
 		switch t, num := base.ParseFileName(name); t {
 		case base.FileUnknown:
 			return name, nil
 		case base.FileManifest:
 			manifests[num] = true
+			numbered++
+		case base.FileLog:
+			numbered++
 		}
 	}
 	for _, name := range names {
 		t, num := base.ParseFileName(name)
 		switch t {
 		case base.FileLock:
-		case base.FileManifest:
-			if num == 0 || num > uint64(len(manifests)) {
+		case base.FileManifest, base.FileLog:
+			if num == 0 || num > 2*numbered { // the other one's name may not have reached the disk
 				return name, nil
 			}
 		case base.FileTemp:
@@ -77,8 +81,12 @@ func foreign(dir string, names []string) (string, error) {
 	return "", nil
 }
 
-// maxUnfinished is more than the first manifest of a store has, or its lock file.
-const maxUnfinished = 4096
+// maxUnfinished is more than the first manifest of a store has, or its lock file, and
+// maxFirstLog the size of the first log segment.
+const (
+	maxUnfinished = 4096
+	maxFirstLog   = 256 << 10
+)
 
 // holder is what a lock file says of the process that holds it, or was killed.
 var holder = regexp.MustCompile(`^[0-9]+ [!-~]+ [!-~]+\n$`)
@@ -91,7 +99,11 @@ func unfinished(path string, t base.FileType, num uint64) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxUnfinished {
+	most := int64(maxUnfinished)
+	if t == base.FileLog {
+		most = maxFirstLog
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return false, err
 	}
 	b, err := os.ReadFile(path)
@@ -109,6 +121,9 @@ func unfinished(path string, t base.FileType, num uint64) (bool, error) {
 	case base.FileManifest:
 		h, err := base.DecodeFileHeader(b, t, path)
 		return err == nil && h.Num == num, nil
+	case base.FileLog: // its first frame is written when the store is there
+		h, err := base.DecodeFileHeader(b, t, path)
+		return err == nil && h.Num == num && len(bytes.Trim(b[base.FileHeaderBytes:], "\x00")) == 0, nil
 	}
 	return false, nil
 }

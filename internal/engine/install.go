@@ -31,8 +31,9 @@ func (e *Engine) noteManifestError(err error) error {
 	return err
 }
 
-// recordSegment makes a new log segment known to the manifest. The first one
-// after Open begins a new manifest, so that a clean Open writes nothing at all.
+// recordSegment makes a new log segment known to the manifest. The first one after
+// Open begins a new manifest, so that a clean Open of a store that is there writes
+// nothing at all.
 func (e *Engine) recordSegment(seg manifest.Segment) error {
 	if e.manifest != nil {
 		_, err := e.appendEdit(&manifest.Edit{Segments: []manifest.Segment{seg}})
@@ -51,7 +52,9 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, e.opened.Manifest)})
+	if e.opened.Manifest != 0 { // else the store is being made
+		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, e.opened.Manifest)})
+	}
 	return nil
 }
 

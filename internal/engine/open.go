@@ -63,33 +63,43 @@ func (e *Engine) open0() error {
 		return err
 	}
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
-	if errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly {
-		state, err = e.create(made)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly:
+		err = e.create(made)
+	case err == nil:
+		err = e.load(state)
 	}
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
-	}
-	if err := e.load(state); err != nil {
 		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
 	}
 	e.startBackground()
 	return nil
 }
 
-// create makes an empty store.
-func (e *Engine) create(made int) (*manifest.State, error) {
+// create makes an empty store, its first log segment with it: whoever makes a store is
+// going to write.
+func (e *Engine) create(made int) error {
 	if err := directory.SyncParents(e.cfg.FS, e.cfg.Dir, made); err != nil {
-		return nil, err
+		return err
 	}
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	num := manifest.FirstFreeNum(names, nil)
-	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, base.NewID(), num, &manifest.Edit{}); err != nil {
-		return nil, err
+	e.start(manifest.NewState(base.NewID()), names)
+	if err := e.ensureManifest(); err != nil {
+		return err
 	}
-	return manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State())
+}
+
+// start makes the engine what the manifest says. names are those in the directory.
+func (e *Engine) start(state *manifest.State, names []string) {
+	e.store, e.opened = state.Store, state
+	e.tables.Store = state.Store
+	e.nextFile = manifest.FirstFreeNum(names, state)
+	e.commit.nextSeq = state.LastSeq + 1
+	e.publish(e.newState(nil, state.Version))
 }
 
 // load makes the engine what the manifest and the log say.
@@ -98,15 +108,11 @@ func (e *Engine) load(state *manifest.State) error {
 	if err != nil {
 		return err
 	}
-	e.store, e.opened = state.Store, state
 	e.tables.Store = state.Store
-	e.nextFile = manifest.FirstFreeNum(names, state)
 	if err := e.openTables(state); err != nil {
 		return err
 	}
-	c := &e.commit
-	c.nextSeq = state.LastSeq + 1
-	e.publish(e.newState(nil, state.Version))
+	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	if len(state.Segments) > 0 || !state.Clean {
 		if !e.cfg.ReadOnly {
@@ -116,7 +122,7 @@ func (e *Engine) load(state *manifest.State) error {
 			return err
 		}
 	}
-	e.visible.Store(c.nextSeq - 1)
+	e.visible.Store(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
 		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened)
 	}

@@ -234,7 +234,10 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.syncDir(); err != nil {
+	if e.manifest != nil { // a new manifest syncs the directory itself, before it counts
+		err = e.syncDir()
+	}
+	if err != nil {
 		seg.Close()
 		e.cfg.FS.Remove(e.path(base.FileLog, num))
 		return nil, err

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -120,8 +121,9 @@ func TestCurrentMissing(t *testing.T) {
 	}{
 		"nothing":                  {"LOCK", nil, false},
 		"manifest of a creation":   {"MANIFEST-000001", []byte("x"), false},
-		"segment":                  {"000002.log", make([]byte, 9000), true},
-		"segment without a header": {"000002.log", nil, true},
+		"segment of a creation":    {"000001.log", append([]byte("cairnLOG"), make([]byte, 9000)...), false},
+		"segment without a header": {"000001.log", nil, false},
+		"segment with a frame":     {"000002.log", append(make([]byte, base.FileHeaderBytes+8000), 1), true},
 		"table":                    {"000009.sst", nil, true},
 	} {
 		fsys := memfs.New()
@@ -137,7 +139,7 @@ func TestCurrentMissing(t *testing.T) {
 	}
 	disk := memfs.New()
 	disk.MkdirAll("db")
-	disk.WriteFile("db/000002.log", nil)
+	disk.WriteFile("db/000002.log", bytes.Repeat([]byte("x"), 100))
 	fsys := faultfs.New(disk)
 	fsys.Add(faultfs.Rule{Kinds: faultfs.List, Do: faultfs.Fail(syscall.EIO)})
 	if _, err := Recover(fsys, "db", false); !errors.Is(err, syscall.EIO) || errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -60,9 +62,9 @@ func FirstFreeNum(names []string, s *State) uint64 {
 	return free
 }
 
-// lostCurrent looks for evidence that a directory without CURRENT held a store:
-// tables or log segments, which are made only after CURRENT is durable. Without
-// it, creation of the store was interrupted, and the result is nil.
+// lostCurrent looks for evidence that a directory without CURRENT held a store: a
+// table, or a log segment with more than a header, which are made only after CURRENT is durable.
+// Without it, creation of the store was interrupted, and the result is nil.
 func lostCurrent(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,9 +74,27 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 		return fmt.Errorf("manifest: list %s: %w", dir, err)
 	}
 	for _, name := range names {
-		if t, _ := base.ParseFileName(name); t == base.FileTable || t == base.FileLog {
+		lost, err := outlivesCurrent(fsys, filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if lost {
 			return base.Corruptf(filepath.Join(dir, base.FileName(base.FileCurrent, 0)), -1, "missing, but %s is there", name)
 		}
 	}
 	return nil
+}
+
+// outlivesCurrent reports whether a file proves that there was a CURRENT, or is not
+// what its name says: then the store is not begun here either.
+func outlivesCurrent(fsys vfs.FS, name string) (bool, error) {
+	switch t, _ := base.ParseFileName(filepath.Base(name)); t {
+	case base.FileTable:
+		return true, nil
+	case base.FileLog:
+		b, err := readFile(fsys, name, wal.MaxCapacity)
+		frames := bytes.TrimLeft(b[min(len(b), base.FileHeaderBytes):], "\x00")
+		return len(frames) > 0 || !base.MayBeOurs(t, b), err
+	}
+	return false, nil
 }

@@ -18,7 +18,7 @@ func init() {
 		Variant:    "sound",
 		FullOnly:   true,
 		QuickN:     []int{262_144},
-		FullN:      []int{2_097_152},
+		FullN:      []int{1_048_576},
 		ValueBytes: 1024,
 		Conditions: memoryConditions,
 		Columns:    memoryColumns,
