@@ -10,6 +10,16 @@ import (
 // Castagnoli is the CRC-32C table (RFC 3720) of every checksum in a store.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// SumOffset continues a CRC-32C over the 8 bytes, little endian, of a file offset. It
+// is written out because slices given to crc32.Update escape to the heap.
+func SumOffset(sum uint32, off int64) uint32 {
+	sum = ^sum
+	for i := 0; i < 64; i += 8 {
+		sum = Castagnoli[byte(sum)^byte(off>>i)] ^ sum>>8
+	}
+	return ^sum
+}
+
 // ID is a random identity: of a store, and of each file at each use of it.
 type ID [16]byte
 

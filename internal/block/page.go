@@ -48,17 +48,7 @@ func (id Identity) Name() string { return id.name }
 
 // Sum returns the CRC-32C of the file's id, a file offset, and b.
 func (id Identity) Sum(off int64, b []byte) uint32 {
-	return crc32.Update(addOffset(id.seed, off), base.Castagnoli, b)
-}
-
-// addOffset continues a checksum over the 8 bytes of off. It is written out
-// because slices given to crc32.Update escape to the heap.
-func addOffset(sum uint32, off int64) uint32 {
-	sum = ^sum
-	for i := 0; i < 64; i += 8 {
-		sum = base.Castagnoli[byte(sum)^byte(off>>i)] ^ sum>>8
-	}
-	return ^sum
+	return crc32.Update(base.SumOffset(id.seed, off), base.Castagnoli, b)
 }
 
 // storeRawAbove is the payload size from which compressing raw bytes does not
@@ -68,6 +58,13 @@ func storeRawAbove(raw int) int { return raw - raw*12/100 }
 // AppendPage appends a page of the given type holding raw, which must be 1 to
 // MaxPageBytes long, to dst. off is where in the file the page will stand.
 func (id Identity) AppendPage(dst []byte, t PageType, off int64, c Codec, raw []byte) []byte {
+	start := len(dst)
+	return id.AppendSum(AppendBody(dst, t, c, raw), start, off)
+}
+
+// AppendBody is AppendPage without the checksum, the only part of a page that depends
+// on where it stands: AppendSum adds it.
+func AppendBody(dst []byte, t PageType, c Codec, raw []byte) []byte {
 	if len(raw) == 0 || len(raw) > MaxPageBytes {
 		panic("block: page length out of bounds")
 	}
@@ -81,7 +78,12 @@ func (id Identity) AppendPage(dst []byte, t PageType, off int64, c Codec, raw []
 	p[0], p[1] = byte(c), byte(t)
 	putUint24(p[2:], len(raw))
 	putUint24(p[5:], len(p)-HeaderBytes)
-	return binary.LittleEndian.AppendUint32(out, id.Sum(off, p))
+	return out
+}
+
+// AppendSum completes the page whose body is dst[start:] and will stand at off.
+func (id Identity) AppendSum(dst []byte, start int, off int64) []byte {
+	return binary.LittleEndian.AppendUint32(dst, id.Sum(off, dst[start:]))
 }
 
 // Page is a page whose checksum was verified. It aliases the bytes it came from.

@@ -40,6 +40,7 @@ func (e *Engine) shutDown() error {
 	failed := c.failed
 	c.mu.Unlock()
 
+	e.tables.Hurry()
 	var err error
 	if failed == nil {
 		err = e.settle()

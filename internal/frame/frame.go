@@ -81,18 +81,7 @@ func Put(dst []byte, id Identity, off int64, payload int, h Header) Header {
 }
 
 func headerSum(b []byte, id Identity, off int64) uint32 {
-	return crc32.Update(addOffset(id.seed, uint64(off)), base.Castagnoli, b[4:HeaderBytes])
-}
-
-// addOffset is crc32.Update with the eight bytes of an offset, byte by byte: a slice
-// given to crc32 lies on the heap.
-func addOffset(sum uint32, off uint64) uint32 {
-	sum = ^sum
-	for range 8 {
-		sum = base.Castagnoli[byte(sum)^byte(off)] ^ sum>>8
-		off >>= 8
-	}
-	return ^sum
+	return crc32.Update(base.SumOffset(id.seed, off), base.Castagnoli, b[4:HeaderBytes])
 }
 
 // DecodeHeader decodes the header at the start of b, which stands at offset off

@@ -227,7 +227,7 @@ func TestNoGapBehindTheBlocks(t *testing.T) {
 	f := &memFile{}
 	w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID})
 	smallContent().addTo(t, w)
-	if err := w.seal(w.values); err != nil {
+	if err := w.seal(); err != nil {
 		t.Fatal(err)
 	}
 	*w.out.buf = append(*w.out.buf, make([]byte, 16)...)
@@ -288,7 +288,7 @@ func TestVerifySeesLies(t *testing.T) {
 		f := &memFile{}
 		w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID, BlockBytes: 1024})
 		c.addTo(t, w)
-		if err := w.seal(w.values); err != nil {
+		if err := w.seal(); err != nil {
 			t.Fatal(err)
 		}
 		lie(w)

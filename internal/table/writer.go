@@ -43,6 +43,7 @@ type WriterOptions struct {
 	Store      base.ID     // identity of the store
 	Codec      block.Codec // of key, value and index pages that shrink by it
 	BlockBytes int         // see DefaultBlockBytes; at most 256 KiB
+	Helpers    int         // goroutines that compress beside the caller's; 0: none, the caller's does
 	PointIndex *pointindex.Builder
 }
 
@@ -61,14 +62,16 @@ type Writer struct {
 	keys    block.KeyBuilder
 	values  []byte
 	fence   []byte
-	entry   indexEntry
+	goesOn  bool   // its first key is the last of the block before
 	encoded []byte // scratch
+
+	pipeline pipeline // of blocks that are not in the file yet
 
 	last      []byte // key of the row before
 	lastSeq   uint64
 	tombs     []tombstone.Tombstone
 	tombBytes int64
-	rawBlocks int64 // bytes that went into sealed blocks
+	rawBlocks int64 // bytes that went into the blocks in the file
 }
 
 // NewWriter returns a writer of a table to the new, empty file f, which it owns:
@@ -82,6 +85,7 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
 	w := &Writer{out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
+	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
 	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
 		Version: base.FormatVersion, File: opts.File, Store: opts.Store, Num: opts.Num})
@@ -96,7 +100,7 @@ func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 	}
 	newKey, err := w.check(key, seq, kind, value)
 	if err == nil && !w.fits(len(key), len(value)) {
-		err = w.seal(w.values)
+		err = w.seal()
 	}
 	if err != nil {
 		w.err = err
@@ -106,17 +110,17 @@ func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 		w.begin(key, newKey)
 	}
 	if newKey && w.opts.PointIndex != nil {
-		w.opts.PointIndex.Add(base.Hash(key), pointindex.MakeLoc(uint32(w.index.blocks), uint16(w.keys.Rows())))
+		w.opts.PointIndex.Add(base.Hash(key), pointindex.MakeLoc(uint32(w.pipeline.blocks), uint16(w.keys.Rows())))
 	}
 	w.keys.Add(key, seq, kind, len(value))
 	w.count(key, seq, kind, value)
 	if len(value) > block.MaxPageBytes {
-		w.err = w.seal(value)
+		w.err = w.sealJumbo(value)
 		return w.err
 	}
 	w.values = append(w.values, value...)
 	if w.raw() >= w.opts.BlockBytes {
-		w.err = w.seal(w.values)
+		w.err = w.seal()
 	}
 	return w.err
 }
@@ -152,9 +156,9 @@ func (w *Writer) fits(key, value int) bool {
 
 // begin starts a block whose first key is key.
 func (w *Writer) begin(key []byte, newKey bool) {
-	w.entry.continues = !newKey
+	w.goesOn = !newKey
 	w.fence = w.fence[:0]
-	if w.index.blocks > 0 {
+	if w.pipeline.blocks > 0 {
 		n := len(key)
 		if newKey {
 			n = block.CommonPrefix(w.last, key) + 1
@@ -196,32 +200,74 @@ func (w *Writer) AddRangeDelete(low, high []byte, seq uint64) error {
 	return nil
 }
 
-// seal encodes the gathered block, whose values are heap, and begins another.
-// All it needs is the block and its offset: this is where compression could
-// leave the caller's goroutine, if blocks were sealed in order behind it.
-func (w *Writer) seal(heap []byte) error {
-	w.encoded = w.keys.Encode(w.encoded[:0])
-	e := &w.entry
-	e.fence, e.rows, e.valueHeap, e.keyForm = w.fence, w.keys.Rows(), len(heap), w.keys.FormBytes()
-	e.valuePages = e.valuePages[:0]
-	n, err := w.page(block.PageKeys, w.opts.Codec, w.encoded)
-	e.keyPage = n
-	for rest := heap; len(rest) > 0 && err == nil; {
-		cut := min(len(rest), block.MaxPageBytes)
-		n, err = w.page(block.PageValues, w.opts.Codec, rest[:cut])
-		e.valuePages = append(e.valuePages, n)
-		rest = rest[cut:]
-	}
-	if err != nil {
-		return err
-	}
-	w.index.add(e)
-	w.rawBlocks += int64(w.keys.KeyBytes()) + int64(len(heap))
+// seal encodes the gathered block and begins another.
+func (w *Writer) seal() error {
+	s := w.encode()
+	s.heap, w.values = w.values, s.heap[:0]
+	w.pipeline.add(s)
+	return w.emit(w.pipeline.most())
+}
+
+// sealJumbo is seal for a block of one value that takes several pages. It is the
+// caller's, so the block is in the file when sealJumbo returns.
+func (w *Writer) sealJumbo(value []byte) error {
+	s := w.encode()
+	own := s.heap
+	s.heap = value
+	w.pipeline.add(s)
+	err := w.emit(0)
+	s.heap = own
+	return err
+}
+
+// encode moves the gathered keys to a new block.
+func (w *Writer) encode() *sealedBlock {
+	s := w.pipeline.take()
+	s.keys = w.keys.Encode(s.keys[:0])
+	e := &s.entry
+	e.fence = append(e.fence[:0], w.fence...)
+	e.continues, e.rows, e.keyForm = w.goesOn, w.keys.Rows(), w.keys.FormBytes()
+	s.raw = int64(w.keys.KeyBytes())
 	w.keys.Reset()
-	w.values = w.values[:0]
-	if w.index.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.index.blocks == maxBlocks {
+	return s
+}
+
+// emit appends to the file, in their order, all blocks of the pipeline but most.
+func (w *Writer) emit(most int) error {
+	for len(w.pipeline.under) > most {
+		s := w.pipeline.next()
+		if err := w.append(s); err != nil {
+			return err
+		}
+		w.pipeline.recycle(s)
+	}
+	if w.pipeline.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.pipeline.blocks == maxBlocks {
 		return ErrFull
 	}
+	return nil
+}
+
+// append appends a block that is compressed.
+func (w *Writer) append(s *sealedBlock) error {
+	at := 0
+	for i, end := range s.ends {
+		before := w.out.offset()
+		start := len(*w.out.buf)
+		*w.out.buf = append(*w.out.buf, s.pages[at:end]...)
+		*w.out.buf = w.id.AppendSum(*w.out.buf, start, before)
+		n := int(w.out.offset() - before)
+		if i == 0 {
+			s.entry.keyPage = n
+		} else {
+			s.entry.valuePages = append(s.entry.valuePages, n)
+		}
+		if err := w.out.settle(); err != nil {
+			return err
+		}
+		at = end
+	}
+	w.index.add(&s.entry)
+	w.rawBlocks += s.raw + int64(len(s.heap))
 	return nil
 }
 
@@ -237,13 +283,13 @@ func (w *Writer) page(t block.PageType, c block.Codec, raw []byte) (int, error) 
 // now, for callers that split at a size. It is the greatest int64 if the table
 // ought to be split for another reason.
 func (w *Writer) EstimatedBytes() int64 {
-	if w.index.fenceBytes > maxFenceBytes/2 {
+	if w.pipeline.fenceBytes > maxFenceBytes/2 {
 		return math.MaxInt64
 	}
 	if w.out.buf == nil {
 		return w.meta.Size
 	}
-	pending := int64(w.keys.KeyBytes() + len(w.values))
+	pending := int64(w.keys.KeyBytes()+len(w.values)) + w.pipeline.bytes()
 	if stored := w.out.offset(); w.rawBlocks > 0 {
 		pending = int64(float64(pending) * min(1, float64(stored)/float64(w.rawBlocks)))
 	}
@@ -257,6 +303,7 @@ func (w *Writer) Abandon() error {
 	if w.err == nil {
 		w.err = errFinished
 	}
+	w.pipeline.drop()
 	return w.out.close()
 }
 
@@ -271,6 +318,7 @@ func (w *Writer) Finish() (base.TableMeta, error) {
 	if err == nil {
 		err = w.out.finish()
 	}
+	w.pipeline.drop()
 	w.out.close()
 	w.err = errFinished
 	if err != nil {
@@ -281,9 +329,12 @@ func (w *Writer) Finish() (base.TableMeta, error) {
 
 func (w *Writer) finish() error {
 	if w.keys.Rows() > 0 {
-		if err := w.seal(w.values); err != nil && err != ErrFull {
+		if err := w.seal(); err != nil && err != ErrFull {
 			return err
 		}
+	}
+	if err := w.emit(0); err != nil && err != ErrFull {
+		return err
 	}
 	if w.meta.Entries == 0 && len(w.tombs) == 0 {
 		return ErrEmpty

@@ -169,7 +169,11 @@ func TestWriterBuffersAreBounded(t *testing.T) {
 	w := NewWriter(f, WriterOptions{})
 	for i := range 400 {
 		w.Add(fmt.Appendf(nil, "%06d", i), 1, base.KindPut, make([]byte, 40<<10))
-		if n := cap(*w.out.buf) + cap(w.values) + cap(w.encoded); n > 2<<20 {
+		n := cap(*w.out.buf) + cap(w.values) + cap(w.encoded)
+		for _, s := range append(w.pipeline.free, w.pipeline.under...) {
+			n += cap(s.keys) + cap(s.heap) + cap(s.pages)
+		}
+		if n > 2<<20 {
 			t.Fatalf("buffers of %d bytes after %d rows", n, i)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -32,7 +33,18 @@ type Files struct {
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 
+	helpers  atomic.Int32 // goroutines that compress beside each writer
 	indexing atomic.Int64 // bytes promised to point indexes being built
+}
+
+// maxHelpers bounds the helpers of a writer: each has an encoder of a megabyte or two.
+const maxHelpers = 4
+
+// Hurry lets all processors compress from now on: somebody waits for the tables.
+func (f *Files) Hurry() {
+	if n := runtime.GOMAXPROCS(0); n > 1 {
+		f.helpers.Store(int32(min(n, maxHelpers)))
+	}
 }
 
 // Path returns the name of a table's file.
@@ -112,6 +124,7 @@ func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
 	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
+	opts.Helpers = int(f.helpers.Load())
 	return table.NewWriter(file, opts), num, nil
 }
 

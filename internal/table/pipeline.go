@@ -1,0 +1,99 @@
+package table
+
+import "github.com/cairndb/cairn/internal/block"
+
+// sealedBlock is a block on its way to the file.
+type sealedBlock struct {
+	entry indexEntry
+	keys  []byte        // raw key page
+	heap  []byte        // values
+	raw   int64         // bytes of the keys, as they came
+	pages []byte        // what will be in the file but for the checksums, which depend on the place
+	ends  []int         // of each page in pages, the key page first
+	ready chan struct{} // closed when pages is complete; nil: it is
+}
+
+// compress makes the pages.
+func (s *sealedBlock) compress(c block.Codec) {
+	s.pages = block.AppendBody(s.pages[:0], block.PageKeys, c, s.keys)
+	s.ends = append(s.ends[:0], len(s.pages))
+	for rest := s.heap; len(rest) > 0; {
+		cut := min(len(rest), block.MaxPageBytes)
+		s.pages = block.AppendBody(s.pages, block.PageValues, c, rest[:cut])
+		s.ends = append(s.ends, len(s.pages))
+		rest = rest[cut:]
+	}
+}
+
+// pipeline compresses blocks, on other goroutines if it has helpers, and gives them
+// back in the order they came. For one goroutine.
+type pipeline struct {
+	codec   block.Codec
+	helpers int
+
+	blocks     int // that have come
+	fenceBytes int // of all these
+
+	under []*sealedBlock // not given back yet, the oldest first
+	free  []*sealedBlock // recycled
+}
+
+// most is how many blocks may be under way while the caller gathers the next one.
+func (p *pipeline) most() int { return p.helpers }
+
+// take returns a block to fill.
+func (p *pipeline) take() *sealedBlock {
+	if n := len(p.free); n > 0 {
+		s := p.free[n-1]
+		p.free = p.free[:n-1]
+		return s
+	}
+	return new(sealedBlock)
+}
+
+// add begins to compress s.
+func (p *pipeline) add(s *sealedBlock) {
+	s.entry.valueHeap, s.entry.valuePages = len(s.heap), s.entry.valuePages[:0]
+	p.blocks++
+	p.fenceBytes += len(s.entry.fence)
+	p.under = append(p.under, s)
+	if p.helpers == 0 {
+		s.compress(p.codec)
+		return
+	}
+	s.ready = make(chan struct{})
+	go func() {
+		defer close(s.ready)
+		s.compress(p.codec)
+	}()
+}
+
+// next waits for the oldest block and takes it out.
+func (p *pipeline) next() *sealedBlock {
+	s := p.under[0]
+	p.under = p.under[:copy(p.under, p.under[1:])]
+	if s.ready != nil {
+		<-s.ready
+		s.ready = nil
+	}
+	return s
+}
+
+// recycle takes back what next returned.
+func (p *pipeline) recycle(s *sealedBlock) { p.free = append(p.free, s) }
+
+// bytes returns the raw bytes under way.
+func (p *pipeline) bytes() (n int64) {
+	for _, s := range p.under {
+		n += s.raw + int64(len(s.heap))
+	}
+	return n
+}
+
+// drop waits for what is under way and forgets it.
+func (p *pipeline) drop() {
+	for len(p.under) > 0 {
+		p.next()
+	}
+	p.free = nil
+}

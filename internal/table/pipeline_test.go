@@ -1,0 +1,73 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+)
+
+// manyBlocks has blocks of all sizes: some of one row, a jumbo one among them.
+func manyBlocks() *content {
+	r := rand.New(rand.NewPCG(5, 6))
+	c := &content{}
+	for i := range 3000 {
+		n := r.IntN(300)
+		switch {
+		case i == 1500:
+			n = block.MaxPageBytes*2 + 77
+		case i%50 == 0:
+			n = r.IntN(100 << 10)
+		}
+		c.rows = append(c.rows, row{fmt.Sprintf("%06d", i), uint64(i) + 1, base.KindPut, strings.Repeat("some text "[:1+i%10], n/(1+i%10))})
+	}
+	c.sort()
+	return c
+}
+
+func TestHelpersChangeNothing(t *testing.T) {
+	c := manyBlocks()
+	for _, codec := range []block.Codec{block.None, block.LZ4, block.Zstd} {
+		want, meta := c.write(t, WriterOptions{Codec: codec, File: fileID})
+		for _, helpers := range []int{1, 2, 5} {
+			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers})
+			if !bytes.Equal(got.b, want.b) || fmt.Sprint(m) != fmt.Sprint(meta) {
+				t.Errorf("%s, %d helpers: %d bytes, %d without", codec, helpers, len(got.b), len(want.b))
+			}
+		}
+	}
+}
+
+// However a writer with helpers ends, nothing is under way afterwards.
+func TestHelpersEnd(t *testing.T) {
+	c := manyBlocks()
+	for name, end := range map[string]func(w *Writer) error{
+		"finish":  func(w *Writer) error { _, err := w.Finish(); return err },
+		"abandon": (*Writer).Abandon,
+	} {
+		for failAt := range 12 {
+			f := &memFile{failAt: failAt}
+			w := NewWriter(f, WriterOptions{Codec: block.Zstd, Helpers: 3})
+			var err error
+			for _, r := range c.rows {
+				if err = w.Add([]byte(r.key), r.seq, r.kind, []byte(r.val)); err != nil {
+					break
+				}
+			}
+			if e := end(w); err == nil {
+				err = e
+			}
+			if failAt == 0 && err != nil || err != nil && !errors.Is(err, errDisk) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(w.pipeline.under) > 0 || !f.closed {
+				t.Errorf("%s, operation %d fails: %d blocks under way, closed %v", name, failAt, len(w.pipeline.under), f.closed)
+			}
+		}
+	}
+}
