@@ -12,9 +12,7 @@ import (
 // not count: use a transaction, or many batches, for more than memory should hold. A
 // Batch is for one goroutine at a time.
 type Batch struct {
-	payload []byte
-	n       int
-	key     []byte // scratch
+	entries frame.Entries
 	err     error
 }
 
@@ -25,14 +23,14 @@ func NewBatch() *Batch { return &Batch{} }
 // reported by DB.Write, which then writes nothing of the batch.
 func (b *Batch) Put(key, value []byte) {
 	if b.check(checkPair(key, value)) {
-		b.add(base.KindPut, key, value)
+		b.entries.Add(base.KindPut, rootBucket, key, value)
 	}
 }
 
 // Delete adds a delete.
 func (b *Batch) Delete(key []byte) {
 	if b.check(checkKey(key)) {
-		b.add(base.KindDelete, key, nil)
+		b.entries.Add(base.KindDelete, rootBucket, key, nil)
 	}
 }
 
@@ -44,26 +42,22 @@ func (b *Batch) DeleteRange(r Range) {
 	}
 	low, high := r.internal(rootBucket)
 	if string(low) < string(high) {
-		b.payload = frame.AppendEntry(b.payload, base.KindRangeDelete, low, high)
-		b.n++
+		b.entries.Add(base.KindRangeDelete, nil, low, high)
 	}
 }
 
 func (b *Batch) check(err error) bool {
 	if b.err == nil && err != nil {
-		b.err = fmt.Errorf("write %d of the batch: %w", b.n+1, err)
+		b.err = fmt.Errorf("write %d of the batch: %w", b.Len()+1, err)
 	}
 	return err == nil
 }
 
-func (b *Batch) add(kind base.Kind, key, value []byte) {
-	b.key = append(append(b.key[:0], rootBucket...), key...)
-	b.payload = frame.AppendEntry(b.payload, kind, b.key, value)
-	b.n++
-}
-
 // Len returns the number of writes.
-func (b *Batch) Len() int { return b.n }
+func (b *Batch) Len() int { return b.entries.Len() }
 
 // Reset empties the batch and forgets its error; it keeps its memory for reuse.
-func (b *Batch) Reset() { b.payload, b.n, b.err = b.payload[:0], 0, nil }
+func (b *Batch) Reset() {
+	b.entries.Reset()
+	b.err = nil
+}

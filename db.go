@@ -89,7 +89,7 @@ func (db *DB) Write(b *Batch) error {
 	if b.err != nil {
 		return b.err
 	}
-	return txn.Apply(db.e, b.payload, b.n)
+	return txn.Apply(db.e, &b.entries)
 }
 
 // Sync makes all commits acknowledged before the call durable.

@@ -39,7 +39,7 @@ func indexTestKey(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
 // commitOne commits one entry of testBucket.
 func commitOne(e *Engine, kind base.Kind, key, value []byte) error {
 	payload := frame.AppendEntry(nil, kind, append(bytes.Clone(testBucket), key...), value)
-	_, err := e.Commit(&Write{Payload: payload, Count: 1, Durable: !e.cfg.Relaxed})
+	_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 1, Durable: !e.cfg.Relaxed})
 	return err
 }
 

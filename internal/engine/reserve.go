@@ -81,12 +81,14 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 }
 
 func (w *Write) onlyDeletes() bool {
-	for rest := w.Payload; len(rest) > 0; {
-		ent, n := frame.DecodeEntry(rest)
-		if ent.Kind == base.KindPut {
-			return false
+	for _, part := range w.Entries {
+		for len(part) > 0 {
+			ent, n := frame.DecodeEntry(part)
+			if ent.Kind == base.KindPut {
+				return false
+			}
+			part = part[n:]
 		}
-		rest = rest[n:]
 	}
-	return len(w.Payload) > 0
+	return w.Bytes > 0
 }

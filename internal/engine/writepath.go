@@ -15,8 +15,9 @@ import (
 
 // Write is one commit as the log will hold it.
 type Write struct {
-	Payload  []byte // entries, as frame.AppendEntry encodes them
-	Count    int    // how many
+	Entries  [][]byte // as frame.AppendEntry encodes them; none straddles two slices
+	Bytes    int      // how long they are together
+	Count    int      // how many
 	Durable  bool
 	Reads    *mvcc.ReadSet // nil or empty: nothing to validate
 	Snapshot uint64        // what Reads were read at
@@ -113,7 +114,7 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 			return 0, err
 		}
 		var err error
-		if ready, err = e.makeRoom(len(w.Payload), w.Count); ready && err == nil {
+		if ready, err = e.makeRoom(w.Bytes, w.Count); ready && err == nil {
 			ready, err = e.validate(w)
 		}
 		if err != nil && !e.mayFreeSpace(w, err) {
@@ -130,9 +131,9 @@ func (e *Engine) append(w *Write) *pending {
 	p := &w.outcome
 	*p = pending{durable: w.Durable}
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
-	at := int(c.mem.Seg.Append(h, w.Payload))
+	at := int(c.mem.Seg.Append(h, w.Entries...))
 	buf := c.mem.Buffer()
-	for end := at + len(w.Payload); at < end; {
+	for end := at + w.Bytes; at < end; {
 		ent, n := frame.DecodeEntry(buf[at:end])
 		c.mem.Insert(at, ent, base.Hash(ent.Key))
 		at += n
@@ -140,7 +141,7 @@ func (e *Engine) append(w *Write) *pending {
 	if c.mem.HasRangeDeletes() {
 		e.countRangeDeletes(c.mem)
 	}
-	e.counters.committedBytes.Add(int64(len(w.Payload)))
+	e.counters.committedBytes.Add(int64(w.Bytes))
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		signal(e.wake)

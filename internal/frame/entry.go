@@ -22,12 +22,17 @@ const MaxEntryHeaderBytes = 1 + 2*binary.MaxVarintLen32
 //
 // The parts in brackets are absent in a delete.
 func AppendEntry(dst []byte, kind base.Kind, key, value []byte) []byte {
+	return AppendPrefixed(dst, kind, nil, key, value)
+}
+
+// AppendPrefixed is AppendEntry for a key that comes as a prefix and the rest.
+func AppendPrefixed(dst []byte, kind base.Kind, prefix, key, value []byte) []byte {
 	dst = append(dst, byte(kind))
-	dst = binary.AppendUvarint(dst, uint64(len(key)))
+	dst = binary.AppendUvarint(dst, uint64(len(prefix)+len(key)))
 	if kind != base.KindDelete {
 		dst = binary.AppendUvarint(dst, uint64(len(value)))
 	}
-	dst = append(dst, key...)
+	dst = append(append(dst, prefix...), key...)
 	if kind != base.KindDelete {
 		dst = append(dst, value...)
 	}

@@ -10,8 +10,7 @@ import (
 
 // scratch is what a one-shot call encodes its key and entry into.
 type scratch struct {
-	key   []byte
-	entry []byte
+	entry [1][]byte
 	w     engine.Write
 }
 
@@ -21,17 +20,11 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 const maxScratchBytes = 64 << 10
 
 func (s *scratch) recycle() {
-	if cap(s.entry) > maxScratchBytes {
-		s.entry = nil
+	if cap(s.entry[0]) > maxScratchBytes {
+		s.entry[0] = nil
 	}
 	s.w = engine.Write{}
 	scratches.Put(s)
-}
-
-// internal joins a bucket's prefix and a key.
-func (s *scratch) internal(bucket, key []byte) []byte {
-	s.key = append(append(s.key[:0], bucket...), key...)
-	return s.key
 }
 
 // Put sets a key's value as a commit of its own.
@@ -51,21 +44,22 @@ func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
 	}
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
-	s.entry = frame.AppendEntry(s.entry[:0], kind, s.internal(bucket, key), value)
-	return apply(e, &s.w, s.entry, 1)
+	s.entry[0] = frame.AppendPrefixed(s.entry[0][:0], kind, bucket, key, value)
+	return apply(e, &s.w, s.entry[:], len(s.entry[0]), 1)
 }
 
-// Apply commits encoded entries in their order.
-func Apply(e *engine.Engine, payload []byte, count int) error {
-	if len(payload) > e.Config().SpillBytes() {
+// Apply commits entries in their order.
+func Apply(e *engine.Engine, entries *frame.Entries) error {
+	if entries.Bytes() > e.Config().SpillBytes() {
 		e.BeginLarge()
 		defer e.EndLarge()
 	}
-	return apply(e, &engine.Write{}, payload, count)
+	return apply(e, &engine.Write{}, entries.Parts(), entries.Bytes(), entries.Len())
 }
 
-// apply commits entries. For more than SpillBytes the caller has the turn.
-func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
+// apply commits count entries of n bytes. For more than SpillBytes the caller has the
+// turn.
+func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count int) error {
 	if err := e.Hold(); err != nil {
 		return err
 	}
@@ -76,29 +70,31 @@ func apply(e *engine.Engine, w *engine.Write, payload []byte, count int) error {
 	if count == 0 {
 		return nil
 	}
-	if most := e.Config().SpillBytes(); len(payload) > most || manyRangeDeletes(payload, count, most) {
-		return applyLarge(e, payload)
+	if most := e.Config().SpillBytes(); n > most || manyRangeDeletes(parts, count, most) {
+		return applyLarge(e, parts)
 	}
-	w.Payload, w.Count, w.Durable = payload, count, !e.Config().Relaxed
+	w.Entries, w.Bytes, w.Count, w.Durable = parts, n, count, !e.Config().Relaxed
 	_, err := e.Commit(w)
 	return err
 }
 
 // applyLarge commits more than a frame, or range deletes than a memtable, should
 // hold through a transaction, which spills.
-func applyLarge(e *engine.Engine, payload []byte) error {
+func applyLarge(e *engine.Engine, parts [][]byte) error {
 	tx, err := Begin(e, true)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	for len(payload) > 0 {
-		if len(tx.buf) > 0 {
-			if err := tx.spill(); err != nil {
-				return err
+	for _, part := range parts {
+		for len(part) > 0 {
+			if len(tx.buf) > 0 {
+				if err := tx.spill(); err != nil {
+					return err
+				}
 			}
+			part = part[tx.adopt(part):]
 		}
-		payload = payload[tx.adopt(payload):]
 	}
 	_, err = tx.Commit()
 	return err

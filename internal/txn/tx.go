@@ -205,8 +205,8 @@ func (tx *Tx) Commit() (uint64, error) {
 	if len(tx.spills) > 0 || len(tx.buf) > tx.e.Config().SpillBytes() {
 		return tx.commitSpilled()
 	}
-	return tx.e.Commit(&engine.Write{
-		Payload: tx.buf, Count: tx.writes.Len(), Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot})
+	return tx.e.Commit(&engine.Write{Entries: [][]byte{tx.buf}, Bytes: len(tx.buf), Count: tx.writes.Len(),
+		Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot})
 }
 
 // Rollback ends the transaction and forgets its writes. After Commit it does nothing.

@@ -117,15 +117,17 @@ func (s *Segment) Room(n int) bool {
 	return s.tail.Load()+int64(frame.PaddedBytes(n)) <= int64(len(s.buf))
 }
 
-// Append encodes a frame into the arena; nothing is written to the file yet. It
-// returns the offset of the payload. There must be Room.
-func (s *Segment) Append(h frame.Header, payload []byte) (at int64) {
+// Append encodes a frame, whose payload comes in parts, into the arena; nothing is
+// written to the file yet. It returns the offset of the payload. There must be Room.
+func (s *Segment) Append(h frame.Header, payload ...[]byte) (at int64) {
 	off := s.tail.Load()
-	end := off + int64(frame.PaddedBytes(len(payload)))
-	dst := s.buf[off:end]
-	copy(dst[frame.HeaderBytes:], payload)
+	n := 0
+	for _, part := range payload {
+		n += copy(s.buf[off+frame.HeaderBytes+int64(n):], part)
+	}
+	end := off + int64(frame.PaddedBytes(n))
 	h.Prev = s.sum
-	s.sum = frame.Put(dst, s.ident, off, len(payload), h).Sum
+	s.sum = frame.Put(s.buf[off:end], s.ident, off, n, h).Sum
 	s.tail.Store(end)
 	return off + frame.HeaderBytes
 }

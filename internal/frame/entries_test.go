@@ -1,0 +1,61 @@
+package frame
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// TestEntries: what is added comes out, in order, whole in one part each, and is never
+// moved; a reset one serves again without new memory.
+func TestEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var e Entries
+	for round := range 3 {
+		var want []Entry
+		var first *byte
+		for i := range 3000 {
+			size := r.IntN(200)
+			if i%100 == 7 {
+				size = r.IntN(3 * firstPart)
+			}
+			key, value := []byte{byte(i), byte(i >> 8)}, make([]byte, size)
+			want = append(want, Entry{base.KindPut, append([]byte{0}, key...), value})
+			e.Add(base.KindPut, []byte{0}, key, value)
+			if i == 0 {
+				first = &e.Parts()[0][0]
+			}
+		}
+		if first != &e.Parts()[0][0] {
+			t.Fatal("entries were moved")
+		}
+		n, size := 0, 0
+		for _, part := range e.Parts() {
+			for size += len(part); len(part) > 0; n++ {
+				got, length := DecodeEntry(part)
+				if length == 0 || !bytes.Equal(got.Key, want[n].Key) || !bytes.Equal(got.Value, want[n].Value) {
+					t.Fatalf("round %d: entry %d is %v", round, n, got.Key)
+				}
+				part = part[length:]
+			}
+		}
+		if n != len(want) || n != e.Len() || size != e.Bytes() {
+			t.Fatalf("%d entries of %d bytes, Len %d, Bytes %d, want %d", n, size, e.Len(), e.Bytes(), len(want))
+		}
+		e.Reset()
+	}
+	fill := func() {
+		e.Reset()
+		for range 1000 {
+			e.Add(base.KindPut, nil, []byte("key"), want100)
+		}
+	}
+	fill()
+	if n := testing.AllocsPerRun(10, fill); n > 0 {
+		t.Errorf("%v allocations to fill it again", n)
+	}
+}
+
+var want100 = make([]byte, 100)
