@@ -19,7 +19,6 @@ import (
 // may be reused as soon as the call returns.
 type Tx struct {
 	tx        *txn.Tx // nil once the transaction has ended
-	key       []byte  // scratch: bucket prefix and key
 	seq       uint64
 	commitSeq uint64
 	managed   bool
@@ -30,10 +29,7 @@ type Tx struct {
 var rootBucket = base.AppendBucketPrefix(nil, 0)
 
 // internal returns key with its bucket's prefix, valid until the next call.
-func (tx *Tx) internal(key []byte) []byte {
-	tx.key = append(append(tx.key[:0], rootBucket...), key...)
-	return tx.key
-}
+func (tx *Tx) internal(key []byte) []byte { return tx.tx.Key(rootBucket, key) }
 
 // ready returns why tx cannot be used with key, if it cannot.
 func (tx *Tx) ready(key []byte) error {
@@ -215,6 +211,7 @@ func (tx *Tx) commit() error {
 		return tx.err
 	}
 	seq, err := tx.tx.Commit()
+	tx.tx.Recycle()
 	tx.tx = nil
 	if err == nil {
 		tx.commitSeq = seq
@@ -235,6 +232,7 @@ func (tx *Tx) Rollback() error {
 func (tx *Tx) end() {
 	if tx.tx != nil {
 		tx.tx.Rollback()
+		tx.tx.Recycle()
 		tx.tx = nil
 	}
 }

@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"sync"
+
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/engine"
@@ -15,7 +17,10 @@ import (
 type Tx struct {
 	e        *engine.Engine
 	r        *engine.Reader
-	slot     *epoch.Slot // r's
+	key      []byte       // of the caller, see Key
+	w        engine.Write // the commit
+	part     [1][]byte    // its entries
+	slot     *epoch.Slot  // r's
 	snapshot uint64
 	writable bool
 	durable  bool
@@ -50,12 +55,41 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 		return nil, base.ErrReadOnly
 	}
 	r, snapshot := e.BeginSnapshot()
-	tx := &Tx{e: e, r: r, slot: r.Slot, snapshot: snapshot, writable: writable, durable: !e.Config().Relaxed, room: countStep}
+	tx := pool.Get().(*Tx)
+	tx.e, tx.r, tx.slot, tx.snapshot = e, r, r.Slot, snapshot
+	tx.writable, tx.durable, tx.done, tx.lent = writable, !e.Config().Relaxed, false, false
+	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = countStep, 0, 0, 0
 	if writable {
-		tx.writes = memtable.NewGrowing(base.SeqPrivate)
+		if tx.writes == nil {
+			tx.writes = memtable.NewGrowing(base.SeqPrivate)
+		}
 		tx.reads.SetLimit(e.Config().Memory / 64)
 	}
 	return tx, nil
+}
+
+// pool has transactions that have ended, without anything but memory for reuse.
+var pool = sync.Pool{New: func() any { return new(Tx) }}
+
+// What is kept for reuse: memory for small transactions.
+const (
+	keptBytes   = 16 << 10 // of the buffer of entries
+	keptRecords = 256      // of their index, and of what is pinned
+)
+
+// Recycle gives the memory of a transaction that has ended to those to come. The
+// caller, and whoever it has handed the transaction to, must not use it any more.
+func (tx *Tx) Recycle() {
+	if !tx.done {
+		panic("txn: a transaction in progress cannot be recycled")
+	}
+	pool.Put(tx)
+}
+
+// Key joins a bucket's prefix and a key, in memory that the next call uses again.
+func (tx *Tx) Key(bucket, key []byte) []byte {
+	tx.key = append(append(tx.key[:0], bucket...), key...)
+	return tx.key
 }
 
 // Snapshot returns the sequence the transaction reads at.
@@ -205,8 +239,10 @@ func (tx *Tx) Commit() (uint64, error) {
 	if len(tx.spills) > 0 || len(tx.buf) > tx.e.Config().SpillBytes() {
 		return tx.commitSpilled()
 	}
-	return tx.e.Commit(&engine.Write{Entries: [][]byte{tx.buf}, Bytes: len(tx.buf), Count: tx.writes.Len(),
-		Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot})
+	tx.part[0] = tx.buf
+	tx.w = engine.Write{Entries: tx.part[:], Bytes: len(tx.buf), Count: tx.writes.Len(),
+		Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot}
+	return tx.e.Commit(&tx.w)
 }
 
 // Rollback ends the transaction and forgets its writes. After Commit it does nothing.
@@ -232,5 +268,30 @@ func (tx *Tx) end() {
 	tx.e.CountWrites(-tx.counted - tx.readBytes)
 	tx.e.EndSnapshot(tx.r)
 	tx.e.Release()
-	tx.buf, tx.writes, tx.mems, tx.pages = nil, nil, nil, nil
+	tx.forget()
+}
+
+// forget lets go of everything but memory worth keeping.
+func (tx *Tx) forget() {
+	tx.e, tx.r, tx.slot = nil, nil, nil
+	tx.w, tx.part[0] = engine.Write{}, nil
+	if tx.buf = tx.buf[:0]; tx.lent || cap(tx.buf) > keptBytes {
+		tx.buf = nil
+	}
+	if tx.writes != nil && (tx.lent || tx.writes.Len() > keptRecords) {
+		tx.writes = nil
+	}
+	if tx.writes != nil {
+		tx.writes.Reset(base.SeqPrivate)
+	}
+	if tx.reads.Memory() > keptBytes {
+		tx.reads = mvcc.ReadSet{}
+	}
+	tx.reads.Reset()
+	if len(tx.pages) > keptRecords {
+		tx.pages = nil
+	}
+	clear(tx.pages)
+	clear(tx.mems)
+	tx.mems = tx.mems[:0]
 }
