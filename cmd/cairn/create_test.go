@@ -36,7 +36,7 @@ func TestPutCreatesNothingAmongForeignFiles(t *testing.T) {
 	}{
 		{map[string]string{"letter.txt": ""}, "letter.txt", exitEnvironment},
 		{map[string]string{".hidden": ""}, ".hidden", exitEnvironment},
-		{map[string]string{"000001.log": "10:02 started\n"}, "000001.log", exitCorrupt},
+		{map[string]string{"000001.log": "10:02 started\n"}, "000001.log", exitEnvironment},
 		{map[string]string{"000001.log": strings.Repeat("10:02 started\n", 10)}, "000001.log", exitCorrupt},
 		{map[string]string{"000007.log": ""}, "000007.log", exitEnvironment},
 		{map[string]string{"000001.log": strings.Repeat("\x00", 1<<20)}, "000001.log", exitEnvironment},

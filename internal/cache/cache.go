@@ -33,6 +33,7 @@ type Cache struct {
 	pinned   pinCounter
 	zombie   atomic.Int64
 	retiring atomic.Int64
+	prepared atomic.Int64 // bytes of pages that are in no slot yet
 
 	misses, fills, failures, evictions, overcommits atomic.Uint64
 }

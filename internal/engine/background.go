@@ -237,7 +237,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.stopped.Err,
 	}
-	tables, err := e.tables.Write(merge, job.OutLevel, job.MaxRows(), 0)
+	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows())
 	if err == nil {
 		e.noteLeftovers(job, tables, merge.Leftovers(), oldest)
 	}

@@ -124,14 +124,14 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool, level int) ([]*tree.Ha
 		return nil, nil
 	}
 	m.Sort()
-	return e.tables.Write(&compact.Merge{
+	return e.tables.WriteResident(&compact.Merge{
 		Rows:        iterator.NewMerging(m.Iterators(nil)...),
 		Tombstones:  tombstone.Build(m.RangeDeletes()),
 		Snapshots:   e.snapshots(),
 		Bottom:      bottom,
 		TargetBytes: flushTarget(level),
 		Check:       e.stopped.Err,
-	}, level, uint64(m.Len()), 0)
+	}, level, uint64(m.Len()))
 }
 
 // flushTarget is the size of the tables of a flush: one, unless it goes where

@@ -121,7 +121,7 @@ func TestCurrentMissing(t *testing.T) {
 	}{
 		"nothing":                  {"LOCK", nil, false},
 		"manifest of a creation":   {"MANIFEST-000001", []byte("x"), false},
-		"segment of a creation":    {"000001.log", append([]byte("cairnLOG"), make([]byte, 9000)...), false},
+		"segment of a creation":    {"000001.log", append(bytes.Repeat([]byte("x"), base.FileHeaderBytes), make([]byte, 9000)...), false},
 		"segment without a header": {"000001.log", nil, false},
 		"segment with a frame":     {"000002.log", append(make([]byte, base.FileHeaderBytes+8000), 1), true},
 		"table":                    {"000009.sst", nil, true},

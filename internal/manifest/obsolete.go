@@ -85,8 +85,8 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// outlivesCurrent reports whether a file proves that there was a CURRENT, or is not
-// what its name says: then the store is not begun here either.
+// outlivesCurrent reports whether a file proves that there was a CURRENT. The header of
+// a segment proves nothing, whatever it is: it may have been on its way to the disk.
 func outlivesCurrent(fsys vfs.FS, name string) (bool, error) {
 	switch t, _ := base.ParseFileName(filepath.Base(name)); t {
 	case base.FileTable:
@@ -94,7 +94,7 @@ func outlivesCurrent(fsys vfs.FS, name string) (bool, error) {
 	case base.FileLog:
 		b, err := readFile(fsys, name, wal.MaxCapacity)
 		frames := bytes.TrimLeft(b[min(len(b), base.FileHeaderBytes):], "\x00")
-		return len(frames) > 0 || !base.MayBeOurs(t, b), err
+		return len(frames) > 0, err
 	}
 	return false, nil
 }

@@ -1,6 +1,9 @@
 package table
 
-import "github.com/cairndb/cairn/internal/block"
+import (
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
+)
 
 // sealedBlock is a block on its way to the file.
 type sealedBlock struct {
@@ -11,6 +14,8 @@ type sealedBlock struct {
 	pages []byte        // what will be in the file but for the checksums, which depend on the place
 	ends  []int         // of each page in pages, the key page first
 	ready chan struct{} // closed when pages is complete; nil: it is
+
+	form, values *cache.Page // the decoded pages, nil if not wanted, or there was no room
 }
 
 // compress makes the pages.
@@ -25,11 +30,27 @@ func (s *sealedBlock) compress(c block.Codec) {
 	}
 }
 
+// decode makes the decoded pages, as a reader would. What takes several pages is never
+// resident.
+func (s *sealedBlock) decode(c *cache.Cache) {
+	if len(s.heap) > block.MaxPageBytes {
+		return
+	}
+	var err error
+	s.form = c.Prepare(s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
+	if err != nil { // it cannot be: then the reader will say what is wrong
+		c.Discard(s.form)
+		s.form = nil
+	}
+	s.values = c.Prepare(len(s.heap), func(dst []byte) { copy(dst, s.heap) })
+}
+
 // pipeline compresses blocks, on other goroutines if it has helpers, and gives them
 // back in the order they came. For one goroutine.
 type pipeline struct {
-	codec   block.Codec
-	helpers int
+	codec    block.Codec
+	helpers  int
+	resident *cache.Cache // gets the pages decoded; nil: they are not wanted
 
 	blocks     int // that have come
 	fenceBytes int // of all these
@@ -58,14 +79,22 @@ func (p *pipeline) add(s *sealedBlock) {
 	p.fenceBytes += len(s.entry.fence)
 	p.under = append(p.under, s)
 	if p.helpers == 0 {
-		s.compress(p.codec)
+		p.work(s)
 		return
 	}
 	s.ready = make(chan struct{})
 	go func() {
 		defer close(s.ready)
-		s.compress(p.codec)
+		p.work(s)
 	}()
+}
+
+// work is what a helper does for a block.
+func (p *pipeline) work(s *sealedBlock) {
+	s.compress(p.codec)
+	if p.resident != nil {
+		s.decode(p.resident)
+	}
 }
 
 // next waits for the oldest block and takes it out.
@@ -93,7 +122,8 @@ func (p *pipeline) bytes() (n int64) {
 // drop waits for what is under way and forgets it.
 func (p *pipeline) drop() {
 	for len(p.under) > 0 {
-		p.next()
+		s := p.next()
+		DiscardPages(p.resident, []*cache.Page{s.form, s.values})
 	}
 	p.free = nil
 }

@@ -71,3 +71,57 @@ func TestHelpersEnd(t *testing.T) {
 		}
 	}
 }
+
+// The pages a writer keeps decoded are those a reader would make, as far as there is
+// room, and none is left behind when a table is given up.
+func TestResidentPages(t *testing.T) {
+	c := manyBlocks()
+	for _, limit := range []int64{1 << 30, 32 << 20, 1} {
+		m := newRoom(t, limit)
+		f := &memFile{}
+		w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID, Codec: block.Zstd, Resident: m.cache, Helpers: 2})
+		c.addTo(t, w)
+		meta, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.closed = false
+		r := m.open(t, f, meta)
+		r.Adopt(w.TakePages())
+		kept := 0
+		for i := range r.slots {
+			p := m.cache.Load(&r.slots[i])
+			if p == nil {
+				continue
+			}
+			kept++
+			want := make([]byte, len(p.Data()))
+			if i%2 == 0 {
+				err = r.readKeys(i/2, want)
+			} else {
+				err = r.readValues(i/2, want)
+			}
+			if err != nil || !bytes.Equal(p.Data(), want) {
+				t.Fatalf("limit %d: page %d is not what is in the file (%v)", limit, i, err)
+			}
+		}
+		if all := len(r.slots) - 2; limit == 1<<30 && kept != all || limit == 1 && kept != 0 || limit == 32<<20 && (kept == 0 || kept >= all) {
+			t.Errorf("limit %d: %d of %d pages", limit, kept, len(r.slots))
+		}
+	}
+	m := newRoom(t, 1<<30)
+	for _, failAt := range []int{0, 2, 5} {
+		w := NewWriter(&memFile{failAt: failAt}, WriterOptions{Resident: m.cache, Helpers: failAt % 3})
+		for _, r := range c.rows {
+			if w.Add([]byte(r.key), r.seq, r.kind, []byte(r.val)) != nil {
+				break
+			}
+		}
+		if failAt > 0 {
+			if _, err := w.Finish(); err == nil {
+				t.Fatal("nothing has failed")
+			}
+		}
+		w.Abandon()
+	} // newRoom's cleanup finds what is still allocated
+}

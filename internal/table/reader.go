@@ -188,6 +188,16 @@ func (r *Reader) fillValues(b int) (*cache.Page, error) {
 // reader can be using it.
 func (r *Reader) AttachIndex(x *pointindex.Index) (old *pointindex.Index) { return r.points.Swap(x) }
 
+// Adopt makes the pages that the table's Writer has kept decoded resident. Nobody may
+// have read from the table yet.
+func (r *Reader) Adopt(pages []*cache.Page) {
+	for i, p := range pages {
+		if p != nil {
+			r.cache.Adopt(&r.slots[i], p)
+		}
+	}
+}
+
 // Index returns the attached point index, nil if there is none.
 func (r *Reader) Index() *pointindex.Index { return r.points.Load() }
 

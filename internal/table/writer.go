@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/vfs"
@@ -45,6 +46,9 @@ type WriterOptions struct {
 	BlockBytes int         // see DefaultBlockBytes; at most 256 KiB
 	Helpers    int         // goroutines that compress beside the caller's; 0: none, the caller's does
 	PointIndex *pointindex.Builder
+
+	// Resident, if not nil, gets the pages decoded, as far as there is room: see TakePages.
+	Resident *cache.Cache
 }
 
 // Writer writes one table from front to back, in memory that does not grow with
@@ -65,7 +69,8 @@ type Writer struct {
 	goesOn  bool   // its first key is the last of the block before
 	encoded []byte // scratch
 
-	pipeline pipeline // of blocks that are not in the file yet
+	pipeline pipeline      // of blocks that are not in the file yet
+	pages    []*cache.Page // decoded, in the order of a Reader's slots; nil where there was no room
 
 	last      []byte // key of the row before
 	lastSeq   uint64
@@ -85,7 +90,7 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
 	w := &Writer{out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
-	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers}
+	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, resident: opts.Resident}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
 	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
 		Version: base.FormatVersion, File: opts.File, Store: opts.Store, Num: opts.Num})
@@ -249,6 +254,10 @@ func (w *Writer) emit(most int) error {
 
 // append appends a block that is compressed.
 func (w *Writer) append(s *sealedBlock) error {
+	if w.opts.Resident != nil {
+		w.pages = append(w.pages, s.form, s.values)
+		s.form, s.values = nil, nil
+	}
 	at := 0
 	for i, end := range s.ends {
 		before := w.out.offset()
@@ -303,7 +312,7 @@ func (w *Writer) Abandon() error {
 	if w.err == nil {
 		w.err = errFinished
 	}
-	w.pipeline.drop()
+	w.drop()
 	return w.out.close()
 }
 
@@ -318,13 +327,36 @@ func (w *Writer) Finish() (base.TableMeta, error) {
 	if err == nil {
 		err = w.out.finish()
 	}
-	w.pipeline.drop()
 	w.out.close()
 	w.err = errFinished
 	if err != nil {
+		w.drop()
 		return base.TableMeta{}, err
 	}
 	return w.meta, nil
+}
+
+// TakePages returns, after Finish, the decoded pages for Reader.Adopt, whose they are
+// then, or the caller's to discard. They are the writer's until then.
+func (w *Writer) TakePages() []*cache.Page {
+	pages := w.pages
+	w.pages = nil
+	return pages
+}
+
+// drop gives up what is not in the file, and the decoded pages.
+func (w *Writer) drop() {
+	w.pipeline.drop()
+	DiscardPages(w.opts.Resident, w.TakePages())
+}
+
+// DiscardPages frees pages that TakePages returned.
+func DiscardPages(c *cache.Cache, pages []*cache.Page) {
+	for _, p := range pages {
+		if p != nil {
+			c.Discard(p)
+		}
+	}
 }
 
 func (w *Writer) finish() error {

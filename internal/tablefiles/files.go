@@ -33,18 +33,23 @@ type Files struct {
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 
-	helpers  atomic.Int32 // goroutines that compress beside each writer
+	hurry    atomic.Bool
 	indexing atomic.Int64 // bytes promised to point indexes being built
 }
 
 // maxHelpers bounds the helpers of a writer: each has an encoder of a megabyte or two.
 const maxHelpers = 4
 
-// Hurry lets all processors compress from now on: somebody waits for the tables.
-func (f *Files) Hurry() {
-	if n := runtime.GOMAXPROCS(0); n > 1 {
-		f.helpers.Store(int32(min(n, maxHelpers)))
+// Hurry says that from now on somebody waits for the tables and nobody will read them:
+// all processors compress, and nothing is kept in memory.
+func (f *Files) Hurry() { f.hurry.Store(true) }
+
+// compressors returns how many helpers a writer has.
+func (f *Files) compressors() int {
+	if n := runtime.GOMAXPROCS(0); n > 1 && f.hurry.Load() {
+		return min(n, maxHelpers)
 	}
+	return 0
 }
 
 // Path returns the name of a table's file.
@@ -57,11 +62,22 @@ func (f *Files) Path(num uint64) string {
 // point index. Their rows and tombstones all get the sequence global, unless that
 // is 0. On an error no file is left.
 func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
+	return f.write(m, level, rows, global, false)
+}
+
+// WriteResident is Write, without a global sequence, for tables that will be read: their
+// pages begin in memory, as far as there is room without evicting others. After Hurry it
+// is the same as Write.
+func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64) ([]*tree.Handle, error) {
+	return f.write(m, level, rows, 0, !f.hurry.Load())
+}
+
+func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool) ([]*tree.Handle, error) {
 	var made []uint64
-	points := tableIndexes{}
-	defer points.free()
+	done := finished{}
+	defer func() { done.free(f.Pages) }()
 	m.Create = func() (compact.Output, error) {
-		out, num, err := f.createOutput(level, rows, points)
+		out, num, err := f.createOutput(level, rows, resident, done)
 		made = append(made, num)
 		switch {
 		case err != nil: // out is a nil pointer: it must not become an interface
@@ -82,7 +98,7 @@ func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree
 	for i := 0; i < len(metas) && err == nil; i++ {
 		var h *tree.Handle
 		if h, err = f.Open(&metas[i]); err == nil {
-			points.attach(h)
+			done.attach(h)
 			tables = append(tables, h)
 		}
 	}
@@ -124,7 +140,7 @@ func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
 	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
-	opts.Helpers = int(f.helpers.Load())
+	opts.Helpers = f.compressors()
 	return table.NewWriter(file, opts), num, nil
 }
 

@@ -6,10 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cairndb/cairn/internal/arena"
-	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/pointindex"
-	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -60,76 +57,6 @@ func (f *Files) Promised() int64 { return f.indexing.Load() }
 
 // ReleaseIndex ends what ReserveIndex promised.
 func (f *Files) ReleaseIndex(rows uint64) { f.indexing.Add(-buildingBytes(rows)) }
-
-// tableIndexes are the indexes of tables, by number, that are not open yet.
-type tableIndexes map[uint64]*pointindex.Index
-
-func (x tableIndexes) attach(h *tree.Handle) {
-	if index := x[h.Meta.Num]; index != nil {
-		h.AttachIndex(index)
-		delete(x, h.Meta.Num)
-	}
-}
-
-// free gives back what was not attached.
-func (x tableIndexes) free() {
-	for _, index := range x {
-		index.Free()
-	}
-}
-
-// indexed builds the index of a table as soon as the table is finished: a builder
-// takes more memory than the index, and on the Go heap.
-type indexed struct {
-	compact.Output
-	f      *Files
-	num    uint64
-	rows   uint64 // reserved for so many
-	points *pointindex.Builder
-	made   tableIndexes
-}
-
-// createOutput creates a table, with an index over about so many rows if there is
-// room for one.
-func (f *Files) createOutput(level int, rows uint64, made tableIndexes) (compact.Output, uint64, error) {
-	var opts table.WriterOptions
-	if f.ReserveIndex(rows) {
-		opts.PointIndex = pointindex.NewBuilder(f.Budget)
-	}
-	w, num, err := f.create(level, opts)
-	switch {
-	case opts.PointIndex == nil:
-		return w, num, err
-	case err != nil:
-		f.ReleaseIndex(rows)
-		return nil, num, err
-	}
-	return &indexed{w, f, num, rows, opts.PointIndex, made}, num, nil
-}
-
-func (o *indexed) release() {
-	o.f.ReleaseIndex(o.rows)
-	o.rows = 0
-}
-
-func (o *indexed) Finish() (base.TableMeta, error) {
-	defer o.release()
-	meta, err := o.Output.Finish()
-	if err != nil {
-		o.points.Discard()
-		return meta, err
-	}
-	if x, err := o.points.Build(); err == nil { // if not, the indexer finds out why
-		o.made[o.num] = x
-	}
-	return meta, nil
-}
-
-func (o *indexed) Abandon() error {
-	o.points.Discard()
-	o.release()
-	return o.Output.Abandon()
-}
 
 // Index builds the point index of an open table and returns the one it replaces, to
 // be freed when nobody reads it any more. ReserveIndex has made room. A table of which

@@ -1,0 +1,44 @@
+package cache
+
+import "github.com/cairndb/cairn/internal/invariants"
+
+// Prepared pages cannot be evicted, so they take a small part of the budget at any
+// time, and none of its last eighth.
+const (
+	preparedDivisor = 16
+	untakenDivisor  = 8
+)
+
+// Prepare returns a page of size bytes, which fill overwrites, that is in no slot yet:
+// of a table that is being written. It is nil if there is no room without evicting
+// others. The caller passes it to Adopt or to Discard.
+func (c *Cache) Prepare(size int, fill func(dst []byte)) *Page {
+	limit := c.budget.Limit()
+	if size == 0 || c.prepared.Load()+int64(size) > limit/preparedDivisor {
+		return nil
+	}
+	b, err := c.heap.AllocWithin(size, c.soft-limit/untakenDivisor)
+	if err != nil {
+		return nil
+	}
+	fill(b[:size:size])
+	p := &Page{data: b[:size:size], cache: c, cost: int64(cap(b))}
+	c.prepared.Add(p.cost)
+	return p
+}
+
+// Adopt makes a prepared page the one of s, which nobody has filled or is filling.
+func (c *Cache) Adopt(s *Slot, p *Page) {
+	invariants.Assert(s.p.Load() == nil, "cache: a page is adopted by a slot that has one")
+	p.slot = s
+	c.prepared.Add(-p.cost)
+	if !c.publish(p) {
+		c.release(p.data)
+	}
+}
+
+// Discard frees a prepared page that no slot will have.
+func (c *Cache) Discard(p *Page) {
+	c.prepared.Add(-p.cost)
+	c.release(p.data)
+}
