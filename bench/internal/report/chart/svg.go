@@ -48,7 +48,7 @@ func polyline(points [][2]float64) string {
 }
 
 // longestLabel is how many letters have room beside a bar, star included.
-const longestLabel = 14
+const longestLabel = 16
 
 // short cuts a label that has no room; tables have the whole name.
 func short(label string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -131,12 +132,19 @@ func TestInABrowser(t *testing.T) {
 			v.size(t, ctx, 900)
 			do(t, ctx, chromedp.Navigate(address))
 			checkLayout(t, ctx)
+			checkReading(t, ctx)
 			checkContrast(t, ctx)
 			checkKeyboard(t, ctx)
+			checkWords(t, ctx)
 			checkDownload(t, ctx)
-			keepShot(t, ctx, v)
+			keepShot(t, ctx, v, address)
 		})
 	}
+	t.Run("print", func(t *testing.T) {
+		do(t, ctx, chromedp.Navigate(address))
+		checkPrint(t, ctx)
+		keepPrint(t, ctx, address)
+	})
 	seen.Lock()
 	defer seen.Unlock()
 	if len(seen.complaints) > 0 {
@@ -146,7 +154,7 @@ func TestInABrowser(t *testing.T) {
 		t.Error("not even the page was asked for: nothing was watched")
 	}
 	for _, r := range seen.requests {
-		if base, _, _ := strings.Cut(r, "#"); base != address && r != "data:," && !strings.HasPrefix(r, "blob:") {
+		if base, _, _ := strings.Cut(r, "#"); base != address && r != "data:," && r != "about:blank" && !strings.HasPrefix(r, "blob:") {
 			t.Errorf("the page asks for %s", r)
 		}
 	}
@@ -173,23 +181,51 @@ func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Voi
 	}
 }
 
-// keepShot saves pictures of the whole page for people to look at.
-func keepShot(t *testing.T, ctx context.Context, v view) {
+// keepShot saves pictures of the page, as a reader meets it, for people to look at.
+func keepShot(t *testing.T, ctx context.Context, v view, address string) {
 	dir := os.Getenv(keepShots)
 	if dir == "" {
 		return
 	}
-	do(t, ctx, chromedp.Evaluate[chromedp.Void](`(() => { const s = document.querySelector('svg.curve'); if (s) { s.closest('.wide').id = 'curve'; } history.replaceState(null, '', '#'); document.querySelectorAll('.box').forEach(b => b.scrollTo(0, 0)); })()`))
-	for _, id := range []string{"main", "bad", "matrix", "workloads", "curve", "published", "engines"} {
-		v.size(t, ctx, 2000)
-		do(t, ctx, chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); (() => { const e = document.getElementById('`+id+`'); scrollTo(0, !e || e.id === 'main' ? 0 : e.getBoundingClientRect().top + scrollY - 50); })()`),
+	do(t, ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(address),
+		chromedp.Evaluate[chromedp.Void](`(() => { const s = document.querySelector('svg.curve'); if (s) { s.closest('.wide').id = 'curve'; } })()`))
+	v.size(t, ctx, 2000)
+	for _, id := range []string{"main", "bad", "matrix", "workloads", "curve", "durability", "published", "engines", "machine"} {
+		do(t, ctx, chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById('`+id+`'); scrollTo(0, !e || e.id === 'main' ? 0 : e.getBoundingClientRect().top + scrollY - 50); })()`),
 			chromedp.Sleep(200*time.Millisecond))
 		shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, v.name+"-"+id+".png"), shot, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		save(t, filepath.Join(dir, v.name+"-"+id+".png"), shot)
+	}
+}
+
+// keepPrint saves what a printer would get, and its first sheets as a picture.
+func keepPrint(t *testing.T, ctx context.Context, address string) {
+	dir := os.Getenv(keepShots)
+	if dir == "" {
+		return
+	}
+	do(t, ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+	sheets, err := chromedp.Call(ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{PrintBackground: new(true), PaperWidth: 8.27, PaperHeight: 11.69})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(dir, "print.pdf"), sheets.Data)
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	view{width: paperWidth}.size(t, ctx, 12000)
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(dir, "print.png"), shot)
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+}
+
+func save(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
