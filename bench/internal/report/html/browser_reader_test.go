@@ -15,7 +15,7 @@ func checkReading(t *testing.T, ctx context.Context) {
 	  const bad = [], phone = innerWidth < 500;
 	  scrollTo(0, 0);
 	  const first = document.querySelector('main h2'), top = first.getBoundingClientRect().top;
-	  if (first.id !== 'behind-h' || top > innerHeight * .8) { bad.push('"' + first.textContent + '" is the first head, at ' + top); }
+	  if (first.id !== 'behind-h' || top > innerHeight - 60) { bad.push('"' + first.textContent + '" is the first head, at ' + top); }
 	  document.querySelectorAll('#behind .box').forEach(b => { if (b.scrollWidth > b.clientWidth) { bad.push(b.ariaLabel + ' is ' + b.scrollWidth + ' wide in ' + b.clientWidth); } });
 	  const box = document.querySelector('.box.tall');
 	  box.scrollTo(0, 0);
@@ -77,6 +77,7 @@ func checkPrint(t *testing.T, ctx context.Context) {
 	    const w = t.getBoundingClientRect().width;
 	    if (w > root.clientWidth) { bad.push('printed: ' + w.toFixed() + ' wide: ' + t.caption.textContent.slice(0, 60)); }
 	  });
+	  document.querySelectorAll('.matrix td a').forEach(a => { if (a.scrollWidth > a.clientWidth) { bad.push('printed: cut off: ' + a.textContent + ', ' + a.scrollWidth + ' in ' + a.clientWidth + ' ' + getComputedStyle(a).fontSize); } });
 	  document.querySelectorAll('tr, details > *').forEach(e => { if (e.getClientRects().length === 0) { bad.push('not printed: ' + e.textContent.slice(0, 60)); } });
 	  return bad;
 	})()`)
