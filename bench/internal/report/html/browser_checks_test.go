@@ -46,7 +46,7 @@ func checkLayout(t *testing.T, ctx context.Context) {
 	    if (box.width < 200 || box.height < 40 || shapes.length === 0) { bad.push('nothing is drawn in ' + c.getAttribute('aria-label')); }
 	    c.querySelectorAll('text').forEach(s => {
 	      const b = s.getBBox(), v = c.viewBox.baseVal;
-	      if ((b.x < -1 || b.x + b.width > v.width + 1) && !s.textContent.endsWith('…')) { bad.push('cut off: ' + s.textContent); }
+	      if ((b.x < -1 || b.x + b.width > v.width + 1)) { bad.push('cut off: ' + s.textContent); }
 	    });
 	  });
 	  document.querySelectorAll('figure').forEach(f => { if (!f.querySelector('svg')) { bad.push('a figure without a chart'); } });

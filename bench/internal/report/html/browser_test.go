@@ -40,32 +40,42 @@ type view struct {
 
 var views = []view{{"desktop-light", 1280, "light"}, {"desktop-dark", 1280, "dark"}, {"phone-light", 390, "light"}, {"phone-dark", 390, "dark"}}
 
-// browser starts Chromium, or skips the test where there is none.
+// browserPath is the first browser on PATH, or nothing.
+func browserPath() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// noBrowser skips the test, or fails it where a browser is said to be here.
+func noBrowser(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv(needBrowser) == "1" {
+		t.Fatal(why)
+	}
+	t.Skip("SKIPPED, THE PAGE WAS NOT LOOKED AT: " + why)
+}
+
+// browser starts Chromium, or skips the test where there is none that starts.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
+	path := browserPath()
 	if path == "" {
-		if os.Getenv(needBrowser) == "1" {
-			t.Fatal("no Chromium on PATH")
-		}
-		t.Skip("SKIPPED, THE PAGE WAS NOT LOOKED AT: no chromium, chromium-browser or google-chrome on PATH (Debian: apt-get install chromium)")
+		noBrowser(t, "no chromium, chromium-browser or google-chrome on PATH (Debian: apt-get install chromium)")
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.UserDataDir(t.TempDir()))
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
 	if err := chromedp.Do(ctx); err != nil { // without a limit: that of the first call is the browser's life
-		t.Fatal("starting the browser: ", err)
+		noBrowser(t, "starting the browser: "+err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
