@@ -3,8 +3,11 @@ package html
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // checkReading: what a reader needs is there without a search. The losses come first
@@ -82,4 +85,42 @@ func checkPrint(t *testing.T, ctx context.Context) {
 	  return bad;
 	})()`)
 	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+}
+
+// checkKinds: a button of a kind leaves the losses of that kind, the last one shows all,
+// and what is folded away can be had.
+func checkKinds(t *testing.T, ctx context.Context) {
+	ask(t, ctx, `(() => {
+	  const bad = [], rows = [...document.querySelectorAll('table.losses tbody tr')];
+	  const shown = () => rows.filter(r => r.getClientRects().length > 0);
+	  const buttons = [...document.querySelectorAll('button[data-kind]')];
+	  if (buttons.length < 2) { bad.push(buttons.length + ' buttons'); }
+	  buttons.forEach(b => {
+	    b.click();
+	    const kind = b.dataset.kind, more = document.querySelector('button.more');
+	    if (!more.hidden) { more.click(); }
+	    const all = rows.filter(r => !kind || r.dataset.kind === kind).length;
+	    if (shown().length !== all || shown().some(r => kind && r.dataset.kind !== kind)) { bad.push('"' + b.textContent + '" shows ' + shown().length + ' of ' + all); }
+	    if (document.querySelectorAll('button[data-kind][aria-pressed="true"]').length !== 1 || b.ariaPressed !== 'true') { bad.push('"' + b.textContent + '" is not the one pressed'); }
+	  });
+	  return bad;
+	})()`)
+}
+
+// checkScrolling: what is wider than its box is reached with the arrow keys.
+func checkScrolling(t *testing.T, ctx context.Context) {
+	const wide = `[...document.querySelectorAll('.box, .wide')].find(b => b.scrollWidth > b.clientWidth + 20 && !b.querySelector('.matrix'))`
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => { const b = `+wide+`; if (b) { b.scrollTo(0, 0); b.focus(); } return !!b; })()`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		return // everything fits
+	}
+	do(t, ctx, chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.Sleep(300*time.Millisecond))
+	ask(t, ctx, `(() => {
+	  const b = document.activeElement;
+	  if (!b.matches('.box, .wide')) { return ['the focus is on ' + b.tagName]; }
+	  return b.scrollLeft > 0 ? [] : [b.ariaLabel + ' does not scroll'];
+	})()`)
 }
