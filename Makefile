@@ -2,14 +2,14 @@
 GO ?= go
 TIME ?= 10m
 
-.PHONY: test check long bench bench-full bench-native lint race cross fuzz mutants FORCE
+.PHONY: test check long bench bench-full bench-native bench-browser lint race cross fuzz mutants FORCE
 
 test: ## what every change needs
 	$(GO) test -timeout 15m ./...
 	cd cmd/cairn && $(GO) test ./...
 	cd bench && $(GO) test ./...
 
-check: lint race cross bench-native ## style, races, assertions, other platforms
+check: lint race cross bench-native bench-browser ## style, races, assertions, other platforms, the report in a browser
 	@echo "check: all passed"
 
 lint:
@@ -26,6 +26,9 @@ race: ## -race turns on the assertions of internal/invariants too
 bench-native: ## the native engines of the laboratory, as far as their libraries are here
 	tags=$$(GO=$(GO) scripts/bench-setup.sh -tags) && echo "bench-native: $${tags:-none here}" && cd bench && \
 	  $(GO) vet -tags "$$tags" ./... && $(GO) test -timeout 10m -tags "$$tags" ./internal/engine ./internal/tokyo ./cmd/cairn-bench
+
+bench-browser: ## the laboratory's HTML report in Chromium, installed where it may be (INSTALL=no: never)
+	GO=$(GO) scripts/bench-browser.sh
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...

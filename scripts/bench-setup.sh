@@ -9,14 +9,15 @@
 set -u
 cd "$(dirname "$0")/../bench" || exit 1
 GO=${GO:-go}
-TIME=${TIME_LIMIT:-300} # seconds for all installations together
 engine=github.com/cairndb/cairn/bench/internal/engine
-tags= reasons= began=$(date +%s)
+tags= reasons=
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 say() { echo "cairn-bench: $*" >&2; }
+
+. ../scripts/install.sh
 
 # links HEADER FLAGS: a program with the header compiles and links.
 links() {
@@ -36,40 +37,6 @@ absent() {
   clean=$(printf '%s' "$3" | LC_ALL=C tr -cd 'A-Za-z0-9 .,:;()/_+=-')
   reasons="$reasons -X '$engine.$1=$clean'"
   say "$2 absent: $clean"
-}
-
-# may_install sets $as to what apt-get needs before it, or $refused to why not.
-may_install() {
-  as= refused=
-  if [ "${INSTALL:-yes}" = no ]; then refused="INSTALL=no"
-  elif ! command -v apt-get >/dev/null; then refused="no apt-get here"
-  elif [ "$(id -u)" = 0 ]; then return 0
-  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then as="sudo -n"
-  else refused="neither root nor sudo without a password"
-  fi
-  [ -z "$refused" ]
-}
-
-# apt runs apt-get within the time that is left.
-apt() {
-  left=$((TIME - $(date +%s) + began))
-  [ "$left" -gt 0 ] || { echo "E: out of time ($TIME s)" >"$work/apt"; return 1; }
-  # shellcheck disable=SC2086 # $as is words
-  timeout "$left" $as env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=60 \
-    -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@" >"$work/apt" 2>&1 </dev/null
-}
-
-# install PACKAGE: one line says what came of it.
-updated=
-install() {
-  may_install || { failed="$1 is not installed ($refused)"; return 1; }
-  apt install --no-install-recommends "$1" && { say "installed $1"; return 0; }
-  if [ -z "$updated" ]; then
-    updated=yes
-    apt update && apt install --no-install-recommends "$1" && { say "installed $1"; return 0; }
-  fi
-  failed="$1 cannot be installed: $(grep -m1 '^E:' "$work/apt" | cut -c1-160)"
-  return 1
 }
 
 # library TAG VARIABLE ROWS PACKAGE HEADER FLAGS

@@ -17,27 +17,80 @@ func unsyncedLast(a, b Row) int {
 	return cmp.Compare(min(1, len(a.Unsynced)), min(1, len(b.Unsynced)))
 }
 
-// durability shows what counting the system calls gave, an engine and mode a line.
-func (p *printer) durability() {
-	if len(p.run.Durability) == 0 {
-		return
-	}
-	p.line("DURABILITY, by counting the system calls of a separate run (acknowledged commits / of these synced before / sync calls)")
-	kinds := kindsOf(p.run.Durability)
-	t := newTable(append(append([]string{"engine", "asked"}, kinds...), "calls of the run")...)
-	notes := &footnotes{}
-	for _, mode := range []bool{true, false} {
-		for _, e := range p.run.Engines {
-			if row := durabilityRow(p.run.Durability, e.Name, mode, kinds, notes); row != nil {
-				t.AppendRow(row)
+// DurabilityTable is what counting the sync calls showed: first the engines that were
+// asked for durable commits, then those that were not.
+type DurabilityTable struct {
+	Kinds []string // of commits, in order of appearance
+	Rows  []DurabilityRow
+}
+
+// DurabilityRow is an engine in one mode.
+type DurabilityRow struct {
+	Engine result.Engine
+	Sync   bool // what it was asked for
+	Cells  []DurabilityCell
+	Calls  string // of the whole run, as in "fdatasync 88, msync 88"; empty: none
+}
+
+// DurabilityCell is one kind of commit.
+type DurabilityCell struct {
+	Class   result.Class // empty: the engine has no such commit
+	Counts  string       // commits / of these synced before / sync calls; empty if not counted
+	Fault   string       // it was asked to sync and did not
+	Remarks string       // the fault, or why nothing was counted; begins with the engine's name
+}
+
+// Durability sums up what was counted. Without counts it has no rows.
+func Durability(run *result.Run) DurabilityTable {
+	t := DurabilityTable{Kinds: kindsOf(run.Durability)}
+	for _, sync := range []bool{true, false} {
+		for _, e := range run.Engines {
+			if row, ok := durabilityRow(run.Durability, e, sync, t.Kinds); ok {
+				t.Rows = append(t.Rows, row)
 			}
 		}
 	}
-	p.line("%s", t.Render())
-	for i, note := range notes.list {
-		p.line("  [%d] %s", i+1, note)
+	return t
+}
+
+// Unsynced names the engines that were asked to sync and did not, each once.
+func (t DurabilityTable) Unsynced() []string {
+	var names []string
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Fault != "" && !slices.Contains(names, row.Engine.Name) {
+				names = append(names, row.Engine.Name)
+			}
+		}
 	}
-	p.line("")
+	return names
+}
+
+// Asked is the mode in words.
+func (r DurabilityRow) Asked() string {
+	if r.Sync {
+		return "sync on"
+	}
+	return "sync off"
+}
+
+// Name is the class in words, a fault with its mark.
+func (c DurabilityCell) Name() string {
+	switch {
+	case c.Class == "":
+		return "n/a"
+	case c.Fault != "":
+		return "! " + string(c.Class)
+	}
+	return string(c.Class)
+}
+
+// Text is the cell in words: its class and its counts.
+func (c DurabilityCell) Text() string {
+	if c.Counts == "" {
+		return c.Name()
+	}
+	return c.Name() + " (" + c.Counts + ")"
 }
 
 func kindsOf(all []result.Durability) []string {
@@ -50,25 +103,28 @@ func kindsOf(all []result.Durability) []string {
 	return kinds
 }
 
-func durabilityRow(all []result.Durability, engine string, sync bool, kinds []string, notes *footnotes) table.Row {
-	asked := "sync off"
-	if sync {
-		asked = "sync on"
-	}
-	row, found, calls := table.Row{engine, asked}, false, ""
-	for _, kind := range kinds {
-		text := "n/a"
-		for _, d := range all {
-			if d.Engine == engine && d.Sync == sync && d.Kind == kind {
-				text, found, calls = durabilityText(d, notes), true, callsText(d.Calls)
-			}
+func durabilityRow(all []result.Durability, e result.Engine, sync bool, kinds []string) (row DurabilityRow, ok bool) {
+	row = DurabilityRow{Engine: e, Sync: sync, Cells: make([]DurabilityCell, len(kinds))}
+	for _, d := range all {
+		if d.Engine == e.Name && d.Sync == sync {
+			row.Cells[slices.Index(kinds, d.Kind)] = durabilityCell(d)
+			row.Calls, ok = callsText(d.Calls), true
 		}
-		row = append(row, text)
 	}
-	if !found {
-		return nil
+	return row, ok
+}
+
+func durabilityCell(d result.Durability) DurabilityCell {
+	c := DurabilityCell{Class: d.Class}
+	if d.Class == result.NotCounted {
+		c.Remarks = d.Engine + ": " + d.Why
+		return c
 	}
-	return append(row, calls)
+	c.Counts = fmt.Sprintf("%d/%d/%d", d.Commits, d.Durable, d.Syncs)
+	if c.Fault = d.Fault(); c.Fault != "" {
+		c.Remarks = d.Engine + ": " + c.Fault
+	}
+	return c
 }
 
 func callsText(calls map[string]int) string {
@@ -79,13 +135,29 @@ func callsText(calls map[string]int) string {
 	return strings.Join(all, ", ")
 }
 
-func durabilityText(d result.Durability, notes *footnotes) string {
-	if d.Class == result.NotCounted {
-		return string(d.Class) + " " + notes.mark(d.Engine+": "+d.Why)
+// durability shows what counting the system calls gave, an engine and mode a line.
+func (p *printer) durability() {
+	d := Durability(p.run)
+	if len(d.Rows) == 0 {
+		return
 	}
-	text := fmt.Sprintf("%s (%d/%d/%d)", d.Class, d.Commits, d.Durable, d.Syncs)
-	if fault := d.Fault(); fault != "" {
-		return "! " + text + " " + notes.mark(d.Engine+": "+fault)
+	p.line("DURABILITY, by counting the system calls of a separate run (acknowledged commits / of these synced before / sync calls)")
+	t := newTable(append(append([]string{"engine", "asked"}, d.Kinds...), "calls of the run")...)
+	notes := &footnotes{}
+	for _, row := range d.Rows {
+		line := table.Row{row.Engine.Name, row.Asked()}
+		for _, c := range row.Cells {
+			text := c.Text()
+			if c.Remarks != "" {
+				text += " " + notes.mark(c.Remarks)
+			}
+			line = append(line, text)
+		}
+		t.AppendRow(append(line, row.Calls))
 	}
-	return text
+	p.line("%s", t.Render())
+	for i, note := range notes.list {
+		p.line("  [%d] %s", i+1, note)
+	}
+	p.line("")
 }

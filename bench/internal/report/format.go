@@ -3,11 +3,12 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// FormatValue prints a number with three digits and a unit people read.
+// FormatValue prints a number with two or three digits and a unit people read.
 func FormatValue(v float64, unit result.Unit) string {
 	switch unit {
 	case result.NanosPerOp, result.Nanos:
@@ -41,6 +42,8 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case a >= 9.995:
 		return fmt.Sprintf("%.1f", v)
+	case a < 0.0095: // two digits would be a zero that it is not
+		return strconv.FormatFloat(v, 'f', 1-int(math.Floor(math.Log10(a))), 64)
 	}
 	return fmt.Sprintf("%.2f", v)
 }
@@ -60,11 +63,8 @@ func FormatFigure(f Figure, unit result.Unit) string {
 
 // FormatRatio prints how many times one figure is another.
 func FormatRatio(r float64) string {
-	switch {
-	case math.IsInf(r, 1):
+	if math.IsInf(r, 1) {
 		return "more than none"
-	case r >= 100:
-		return fmt.Sprintf("%.0fx", r)
 	}
-	return fmt.Sprintf("%.2fx", r)
+	return digits(r) + "x"
 }

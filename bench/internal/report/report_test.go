@@ -189,7 +189,7 @@ func TestFormatValue(t *testing.T) {
 	}{
 		{0, result.NanosPerOp, "0 ns"}, {1.234, result.NanosPerOp, "1.23 ns"}, {999.9, result.Nanos, "1.00 us"},
 		{12345, result.Nanos, "12.3 us"}, {3.6e12, result.Nanos, "3600 s"},
-		{1480, result.Bytes, "1.48 kB"}, {268435456, result.Bytes, "268 MB"}, {0.08, result.AllocsPerOp, "0.08"}, {18, result.AllocsPerOp, "18.0"},
+		{1480, result.Bytes, "1.48 kB"}, {268435456, result.Bytes, "268 MB"}, {0.08, result.AllocsPerOp, "0.08"}, {0.0042, result.AllocsPerOp, "0.0042"}, {0.000012, result.AllocsPerOp, "0.000012"}, {0.0095, result.AllocsPerOp, "0.01"}, {18, result.AllocsPerOp, "18.0"},
 	} {
 		if got := FormatValue(c.v, c.unit); got != c.want {
 			t.Errorf("%v %s: %q, want %q", c.v, c.unit, got, c.want)

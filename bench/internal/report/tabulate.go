@@ -33,6 +33,7 @@ type Row struct {
 	Status  result.Status     // the worst of all rounds
 	Reason  string            // of that status
 	Notes   []string
+	Rounds  int // in which it ran, whatever came of it
 
 	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
 }
@@ -73,6 +74,9 @@ func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
 		row.Status, row.Reason = result.Absent, "not run"
 	}
 	for _, c := range cells {
+		if c.Status != result.Absent {
+			row.Rounds++
+		}
 		if c.Status != result.OK && row.Status != result.Void {
 			row.Status, row.Reason = c.Status, fmt.Sprintf("round %d: %s", c.Round, c.Reason)
 			if c.Status == result.Absent {
@@ -140,6 +144,29 @@ func (t Table) Find(engine string) (Row, bool) {
 		}
 	}
 	return Row{}, false
+}
+
+// Rounds says how many rounds tables have, as in "2 to 3 rounds": workloads that take
+// long get fewer, and the last round of a run that was stopped has some engines only.
+func Rounds(tables ...Table) string {
+	least, most := 0, 0
+	for _, t := range tables {
+		for _, r := range t.Rows {
+			if r.Rounds > 0 && (least == 0 || r.Rounds < least) {
+				least = r.Rounds
+			}
+			most = max(most, r.Rounds)
+		}
+	}
+	switch {
+	case most == 0:
+		return "no round"
+	case most == 1:
+		return "1 round"
+	case least == most:
+		return fmt.Sprintf("%d rounds", most)
+	}
+	return fmt.Sprintf("%d to %d rounds", least, most)
 }
 
 // Best returns the least figure of a column among the stores that take keeps.

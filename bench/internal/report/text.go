@@ -97,10 +97,10 @@ func (p *printer) conditions() {
 	if m.Volatile {
 		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
 	}
-	p.line("  data       seed %d; %s; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks", d.Seed, dataText(d), d.Snappy4K, d.Snappy32K)
-	p.line("  rounds     up to %d of a workload, interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", p.run.Rounds, not(p.run.Settled))
+	p.line("  data       seed %d; %s; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks", d.Seed, DataText(d), d.Snappy4K, d.Snappy32K)
+	p.line("  rounds     %s of a workload (up to %d), interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", Rounds(p.tables...), p.run.Rounds, not(p.run.Settled))
 	if p.run.Stopped != "" {
-		p.line("             stopped after %s", p.run.Stopped)
+		p.line("             only %s", p.run.Stopped)
 	}
 	p.line("  took       %s", p.run.Elapsed.Round(100*time.Millisecond))
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
@@ -108,7 +108,9 @@ func (p *printer) conditions() {
 	p.line("")
 }
 
-func dataText(d result.Data) string {
+// DataText says what the values are made of: the laboratory's text, or the user's
+// records, with what was left out of them.
+func DataText(d result.Data) string {
 	if d.Records == 0 {
 		return fmt.Sprintf("windows into %d MiB of JSON-lines log text", d.PoolBytes>>20)
 	}
@@ -165,7 +167,7 @@ func newTable(head ...string) table.Writer {
 func (p *printer) table(t Table) {
 	w := t.Workload
 	p.line("%s", w.ID)
-	p.line("  %s", w.Title)
+	p.line("  %s; %s", w.Title, Rounds(t))
 	for _, c := range w.Conditions {
 		p.line("  - %s", c)
 	}

@@ -18,7 +18,7 @@ type Bar struct {
 // The sizes of a bar chart, in units of the viewBox.
 const (
 	barsWidth = 380
-	barsLeft  = 98.0  // end of the labels
+	barsLeft  = 112.0 // end of the labels
 	barsRight = 292.0 // end of the bars
 	barRow    = 21.0
 	barThick  = 13.0

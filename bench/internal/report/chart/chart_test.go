@@ -29,7 +29,7 @@ func wellFormed(t *testing.T, svg string) map[string]int {
 	}
 }
 
-var barWidth = regexp.MustCompile(`<rect class="bar" x="98\.0" y="[\d.]+" width="([\d.]+)"`)
+var barWidth = regexp.MustCompile(`<rect class="bar" x="112\.0" y="[\d.]+" width="([\d.]+)"`)
 
 func widths(t *testing.T, svg string) []float64 {
 	t.Helper()

@@ -48,13 +48,13 @@ func polyline(points [][2]float64) string {
 }
 
 // longestLabel is how many letters have room beside a bar, star included.
-const longestLabel = 14
+const longestLabel = 16
 
-// short cuts a label that has no room; tables have the whole name.
+// short cuts a label that has no room, and leaves some for wide letters; tables have the whole name.
 func short(label string) string {
 	letters := []rune(label)
 	if len(letters) <= longestLabel-1 {
 		return label
 	}
-	return string(letters[:longestLabel-2]) + "…"
+	return string(letters[:longestLabel-4]) + "…"
 }

@@ -126,7 +126,7 @@ func TestFewRoundsAreToldSo(t *testing.T) {
 	if err := c.Text(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"0 of 2 cells moved by at most 20 %", "3 rounds are too few for significance: the test needs 4", "10.00x", "900%", "too few rounds to tell"} {
+	for _, want := range []string{"0 of 2 cells moved by at most 20 %", "3 rounds are too few for significance: the test needs 4", "10.0x", "900%", "too few rounds to tell"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

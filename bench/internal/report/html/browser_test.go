@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -39,32 +40,42 @@ type view struct {
 
 var views = []view{{"desktop-light", 1280, "light"}, {"desktop-dark", 1280, "dark"}, {"phone-light", 390, "light"}, {"phone-dark", 390, "dark"}}
 
-// browser starts Chromium, or skips the test where there is none.
+// browserPath is the first browser on PATH, or nothing.
+func browserPath() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// noBrowser skips the test, or fails it where a browser is said to be here.
+func noBrowser(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv(needBrowser) == "1" {
+		t.Fatal(why)
+	}
+	t.Skip("SKIPPED, THE PAGE WAS NOT LOOKED AT: " + why)
+}
+
+// browser starts Chromium, or skips the test where there is none that starts.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
+	path := browserPath()
 	if path == "" {
-		if os.Getenv(needBrowser) == "1" {
-			t.Fatal("no Chromium on PATH")
-		}
-		t.Skip("SKIPPED, THE PAGE WAS NOT LOOKED AT: no chromium, chromium-browser or google-chrome on PATH (Debian: apt-get install chromium)")
+		noBrowser(t, "no chromium, chromium-browser or google-chrome on PATH (Debian: apt-get install chromium)")
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.UserDataDir(t.TempDir()))
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)
 	if err := chromedp.Do(ctx); err != nil { // without a limit: that of the first call is the browser's life
-		t.Fatal("starting the browser: ", err)
+		noBrowser(t, "starting the browser: "+err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -99,10 +110,21 @@ func watch(t *testing.T, ctx context.Context) *witness {
 	return w
 }
 
+// behindInTwoKinds is the sample with a Cairn that is behind in space too.
+func behindInTwoKinds() *result.Run {
+	run := sample()
+	for _, c := range run.Cells {
+		if c.Engine == "cairn" {
+			c.Metrics["disk"] *= 10
+		}
+	}
+	return run
+}
+
 func shownRun(t *testing.T) *result.Run {
 	name := os.Getenv(otherRun)
 	if name == "" {
-		return sample()
+		return behindInTwoKinds()
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -131,12 +153,21 @@ func TestInABrowser(t *testing.T) {
 			v.size(t, ctx, 900)
 			do(t, ctx, chromedp.Navigate(address))
 			checkLayout(t, ctx)
+			checkReading(t, ctx)
 			checkContrast(t, ctx)
 			checkKeyboard(t, ctx)
+			checkWords(t, ctx)
+			checkKinds(t, ctx)
+			checkScrolling(t, ctx)
 			checkDownload(t, ctx)
-			keepShot(t, ctx, v)
+			keepShot(t, ctx, v, address)
 		})
 	}
+	t.Run("print", func(t *testing.T) {
+		do(t, ctx, chromedp.Navigate(address))
+		checkPrint(t, ctx)
+		keepPrint(t, ctx, address)
+	})
 	seen.Lock()
 	defer seen.Unlock()
 	if len(seen.complaints) > 0 {
@@ -146,7 +177,7 @@ func TestInABrowser(t *testing.T) {
 		t.Error("not even the page was asked for: nothing was watched")
 	}
 	for _, r := range seen.requests {
-		if base, _, _ := strings.Cut(r, "#"); base != address && r != "data:," && !strings.HasPrefix(r, "blob:") {
+		if base, _, _ := strings.Cut(r, "#"); base != address && r != "data:," && r != "about:blank" && !strings.HasPrefix(r, "blob:") {
 			t.Errorf("the page asks for %s", r)
 		}
 	}
@@ -173,23 +204,51 @@ func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Voi
 	}
 }
 
-// keepShot saves pictures of the whole page for people to look at.
-func keepShot(t *testing.T, ctx context.Context, v view) {
+// keepShot saves pictures of the page, as a reader meets it, for people to look at.
+func keepShot(t *testing.T, ctx context.Context, v view, address string) {
 	dir := os.Getenv(keepShots)
 	if dir == "" {
 		return
 	}
-	do(t, ctx, chromedp.Evaluate[chromedp.Void](`(() => { const s = document.querySelector('svg.curve'); if (s) { s.closest('.wide').id = 'curve'; } history.replaceState(null, '', '#'); document.querySelectorAll('.box').forEach(b => b.scrollTo(0, 0)); })()`))
-	for _, id := range []string{"main", "bad", "matrix", "workloads", "curve", "published", "engines"} {
-		v.size(t, ctx, 2000)
-		do(t, ctx, chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); (() => { const e = document.getElementById('`+id+`'); scrollTo(0, !e || e.id === 'main' ? 0 : e.getBoundingClientRect().top + scrollY - 50); })()`),
+	do(t, ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(address),
+		chromedp.Evaluate[chromedp.Void](`(() => { const s = document.querySelector('svg.curve'); if (s) { s.closest('.wide').id = 'curve'; } })()`))
+	v.size(t, ctx, 2000)
+	for _, id := range []string{"main", "bad", "matrix", "workloads", "curve", "durability", "published", "engines", "machine"} {
+		do(t, ctx, chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById('`+id+`'); scrollTo(0, !e || e.id === 'main' ? 0 : e.getBoundingClientRect().top + scrollY - 50); })()`),
 			chromedp.Sleep(200*time.Millisecond))
 		shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, v.name+"-"+id+".png"), shot, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		save(t, filepath.Join(dir, v.name+"-"+id+".png"), shot)
+	}
+}
+
+// keepPrint saves what a printer would get, and its first sheets as a picture.
+func keepPrint(t *testing.T, ctx context.Context, address string) {
+	dir := os.Getenv(keepShots)
+	if dir == "" {
+		return
+	}
+	do(t, ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+	sheets, err := chromedp.Call(ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{PrintBackground: new(true), PaperWidth: 8.27, PaperHeight: 11.69})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(dir, "print.pdf"), sheets.Data)
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	view{width: paperWidth}.size(t, ctx, 12000)
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(dir, "print.png"), shot)
+	call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+}
+
+func save(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

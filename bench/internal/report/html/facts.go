@@ -54,22 +54,22 @@ func machineOf(run *result.Run) []term {
 	return terms
 }
 
-func optionsOf(run *result.Run) []term {
+func optionsOf(run *result.Run, tables []report.Table) []term {
 	d := run.Data
 	terms := []term{
 		{"command", strings.Join(run.Command, " ")},
 		{"started", run.Started.UTC().Format("2006-01-02 15:04:05 UTC")},
 		{"took", run.Elapsed.Round(100 * time.Millisecond).String()},
-		{"rounds", fmt.Sprintf("up to %d of a workload, interleaved, starting engine rotated, one process per cell", run.Rounds)},
+		{"rounds", fmt.Sprintf("%s of a workload (up to %d), interleaved, starting engine rotated, one process per cell", report.Rounds(tables...), run.Rounds)},
 		{"between cells", "dirty pages are written back"},
-		{"data", fmt.Sprintf("seed %d; windows into %d MiB of text; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, d.PoolBytes>>20, d.Snappy4K, d.Snappy32K)},
+		{"data", fmt.Sprintf("seed %d; %s; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, report.DataText(d), d.Snappy4K, d.Snappy32K)},
 		{"memory figures", "peak RSS is of the whole process, of which " + report.BeforeOpening(run) + " are the laboratory, its data and keys"},
 	}
 	if !run.Settled {
 		terms[4].Text = "nothing is done: dirty pages of one cell may be written back in the next"
 	}
 	if run.Stopped != "" {
-		terms = append(terms, term{"stopped after", run.Stopped})
+		terms = append(terms, term{"rounds left out", "only " + run.Stopped})
 	}
 	return terms
 }

@@ -29,10 +29,12 @@ type page struct {
 	Name   string // of the file the raw figures are saved as
 
 	Run      *result.Run
+	Rounds   string // of the workloads
 	Summary  summary
 	Losses   []loss
 	Matrix   matrix
 	Sections []section
+	Durable  durability
 	Articles []article
 	Engines  []engineView
 	Machine  []term
@@ -48,6 +50,7 @@ func Write(w io.Writer, run *result.Run) error {
 	}
 	tables := report.Tabulate(run)
 	ids := anchors(tables)
+	list := losses(tables, ids)
 	articles, err := articlesOf(tables)
 	if err != nil {
 		return err
@@ -56,14 +59,16 @@ func Write(w io.Writer, run *result.Run) error {
 		Style: template.CSS(styleText), Script: template.JS(scriptText), Raw: template.JS(raw),
 		Name:     "cairn-bench-" + run.Started.UTC().Format("20060102-150405") + ".json",
 		Run:      run,
-		Summary:  summarise(run, tables),
-		Losses:   losses(tables, ids),
+		Rounds:   report.Rounds(tables...),
+		Summary:  summarise(run, tables, list),
+		Losses:   list,
 		Matrix:   matrixOf(run, tables, ids),
 		Sections: sectionsOf(run, tables, ids),
+		Durable:  durabilityOf(run),
 		Articles: articles,
 		Engines:  enginesOf(run),
 		Machine:  machineOf(run),
-		Options:  optionsOf(run),
+		Options:  optionsOf(run, tables),
 		Rules:    rulesOf(report.Rules()),
 	})
 }

@@ -206,7 +206,7 @@ func TestRawDataAreTheRun(t *testing.T) {
 func TestSectionsSayWhatTheBriefAsks(t *testing.T) {
 	text := textOf(parse(t, sample()))
 	for _, want := range []string{
-		"Where Cairn loses first", "Cells that do not count", "Published figures beside measured ones", "Fairness rules", "Machine and options",
+		"Where Cairn loses", "Cells that do not count", "Published figures beside measured ones", "Fairness rules", "Machine and options",
 		"Every read is compared with the expected bytes", // of the guide
 		"CRASHED", "p99.9", "seconds without any", "assumption", "published data", "v1.2.3", "Sync = true", "250 µs", // bolt: 2.498 s for 10,000
 	} {

@@ -30,11 +30,12 @@ type matrixRow struct {
 }
 
 type matrixCell struct {
-	Text   string
-	Class  string // of its background
-	Best   bool
-	Title  string // the whole of it, in words
-	Anchor string
+	Text    string
+	Class   string // of its background
+	Best    bool
+	Subject bool   // in the column of Cairn
+	Title   string // the whole of it, in words
+	Anchor  string
 }
 
 func matrixOf(run *result.Run, tables []report.Table, ids map[string]string) matrix {
@@ -53,7 +54,7 @@ func groupOf(t report.Table, engines []result.Engine, id string) matrixGroup {
 	g := matrixGroup{Headline: headline(t.Workload), Details: details(t.Workload), Anchor: id}
 	if groups := report.Groups(t.Workload.Columns); len(groups) > 0 {
 		for _, row := range inOrder(t, engines) {
-			g.Overall = append(g.Overall, overallCell(t, row, groups[0], id))
+			g.Overall = append(g.Overall, overallCell(t, row, groups[0], id).of(row))
 		}
 	}
 	for _, c := range t.Workload.Columns {
@@ -62,11 +63,16 @@ func groupOf(t report.Table, engines []result.Engine, id string) matrixGroup {
 		}
 		r := matrixRow{Title: figureName(t.Workload, c), Anchor: figureAnchor(id, c)}
 		for _, row := range inOrder(t, engines) {
-			r.Cells = append(r.Cells, ratioCell(t, row, c, r.Anchor))
+			r.Cells = append(r.Cells, ratioCell(t, row, c, r.Anchor).of(row))
 		}
 		g.Rows = append(g.Rows, r)
 	}
 	return g
+}
+
+func (c matrixCell) of(row report.Row) matrixCell {
+	c.Subject = row.Engine.Name == report.Subject
+	return c
 }
 
 func inOrder(t report.Table, engines []result.Engine) []report.Row {

@@ -31,6 +31,13 @@ func sample() *result.Run {
 		Elapsed: 90 * time.Second, Settled: true, Rounds: 2,
 		Machine: result.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU " + hostile, Cores: 2, MemoryBytes: 8e9, Go: "go1.26", SyncDelay: 240 * time.Microsecond},
 		Data:    result.Data{Seed: 1, PoolBytes: 8 << 20, Snappy4K: 1.6, Snappy32K: 1.9},
+		Durability: []result.Durability{
+			{Engine: "cairn", Sync: true, Kind: "put", Class: result.EveryCommit, Commits: 30, Durable: 30, Syncs: 38, Calls: map[string]int{"fsync": 7, "fdatasync": 79}},
+			{Engine: "cairn", Sync: true, Kind: "shared", Class: result.Grouped, Commits: 40, Durable: 40, Syncs: 19, Calls: map[string]int{"fsync": 7, "fdatasync": 79}},
+			{Engine: "cairn", Kind: "put", Class: result.SomeCommits, Commits: 30, Durable: 1, Syncs: 7},
+			{Engine: "boltdb", Sync: true, Kind: "put", Class: result.NoCommit, Commits: 30},
+			{Engine: "pebble", Sync: true, Kind: "put", Class: result.NotCounted, Why: "no tracer " + hostile},
+		},
 	}
 	for _, name := range []string{"cairn", "boltdb", "pebble", "liar", "crasher", "hanger", "failing", "absent", "evil" + hostile, "gomap"} {
 		run.Engines = append(run.Engines, result.Engine{Name: name, Title: "engine " + name, Module: "example.org/" + name, Version: "v1.2.3", Floor: name == "gomap",

@@ -25,7 +25,6 @@
       button.addEventListener('click', function () { fold(g, !g.classList.contains('closed')); });
       head.insertBefore(button, head.firstChild);
     });
-    document.querySelector('.tools').hidden = false;
     document.querySelectorAll('[data-fold]').forEach(function (b) {
       b.addEventListener('click', function () { foldAll(b.dataset.fold === 'none'); });
     });
@@ -58,23 +57,33 @@
     link.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
+    next.parentNode.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 
-  // A long list of losses shows its beginning; a button shows the rest.
+  // A long list of losses shows its beginning, of one kind or of all; a button shows
+  // the rest.
   function shorten(table) {
-    var rest = Array.prototype.slice.call(table.tBodies[0].rows, Number(table.dataset.short));
-    if (rest.length < 4) { return; }
+    var rows = Array.prototype.slice.call(table.tBodies[0].rows), few = Number(table.dataset.short);
+    var kinds = document.querySelectorAll('[data-kind][aria-pressed]'), kind = '', all = false;
     var button = document.createElement('button');
     button.type = 'button';
     button.className = 'more';
-    function show(all) {
-      rest.forEach(function (r) { r.classList.toggle('folded', !all); });
-      button.textContent = all ? 'Show fewer' : 'Show the other ' + rest.length;
+    function show() {
+      var shown = rows.filter(function (r) { return !kind || r.dataset.kind === kind; });
+      var limit = all || shown.length < few + 4 ? shown.length : few;
+      rows.forEach(function (r) { r.classList.toggle('otherkind', shown.indexOf(r) < 0); });
+      shown.forEach(function (r, i) { r.classList.toggle('folded', i >= limit); });
+      kinds.forEach(function (k) { k.setAttribute('aria-pressed', String(k.dataset.kind === kind)); });
+      button.hidden = shown.length < few + 4;
+      button.textContent = all ? 'Show fewer' : 'Show the other ' + (shown.length - few);
       button.setAttribute('aria-expanded', String(all));
     }
-    button.addEventListener('click', function () { show(button.getAttribute('aria-expanded') !== 'true'); });
+    button.addEventListener('click', function () { all = !all; show(); });
+    kinds.forEach(function (k) {
+      k.addEventListener('click', function () { kind = k.dataset.kind; all = false; show(); });
+    });
     table.parentNode.after(button);
-    show(false);
+    show();
   }
 
   function offerData() {
@@ -88,6 +97,7 @@
     document.querySelectorAll('details').forEach(function (d) { d.open = true; });
   }
 
+  document.querySelectorAll('.tools').forEach(function (t) { t.hidden = false; });
   if (matrix && matrix.querySelector('td > a')) {
     addFolds();
     keepOneStop();

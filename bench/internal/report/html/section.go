@@ -14,6 +14,7 @@ import (
 type section struct {
 	Anchor, Headline, Details string
 	Title, ID                 string
+	Rounds                    string // as in "2 rounds"
 	Conditions                []string
 	Bad                       []string
 	Groups                    []columnGroup
@@ -62,7 +63,7 @@ func sectionsOf(run *result.Run, tables []report.Table, ids map[string]string) [
 
 func sectionOf(run *result.Run, t report.Table, id string) section {
 	w := t.Workload
-	s := section{Anchor: id, Headline: headline(w), Details: details(w), Title: w.Title, ID: w.ID}
+	s := section{Anchor: id, Headline: headline(w), Details: details(w), Title: w.Title, ID: w.ID, Rounds: report.Rounds(t)}
 	s.Conditions = append(append(s.Conditions, w.Conditions...), dataCondition(run, w))
 	for _, row := range t.Rows {
 		if row.Status.Bad() {

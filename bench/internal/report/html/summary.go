@@ -1,8 +1,8 @@
 package html
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cairndb/cairn/bench/internal/report"
@@ -13,14 +13,30 @@ import (
 type summary struct {
 	Compared, Behind, Clearly int
 	Worst                     *loss
+	Kinds                     []kindSum
 	Why                       string // there is nothing to compare
 	Bad                       []badCell
+	Unsynced                  []string // engines that were asked to sync and did not
 }
+
+// kindSum sums up the figures of one kind.
+type kindSum struct {
+	Kind                      string
+	Compared, Behind, Clearly int
+	Worst                     *loss // nil: behind in none
+}
+
+// Ahead is in how many figures of the kind Cairn is the best.
+func (k kindSum) Ahead() int { return k.Compared - k.Behind }
+
+// Doubtful is how many of the figures behind may be no difference.
+func (k kindSum) Doubtful() int { return k.Behind - k.Clearly }
 
 // loss is a figure in which Cairn is not the best.
 type loss struct {
 	Ratio       string
-	Share       int // length of its bar, in per cent of the longest
+	Kind        string // of the figure
+	Share       int    // length of its bar, in per cent of the longest
 	Headline    string
 	Details     string
 	Anchor      string
@@ -35,28 +51,60 @@ type badCell struct {
 	Round                            int
 }
 
-func summarise(run *result.Run, tables []report.Table) summary {
-	var s summary
-	for _, t := range tables {
-		s.Compared += len(t.Gaps())
-	}
-	gaps := report.Behind(tables)
-	s.Behind = len(gaps)
-	for _, g := range gaps {
-		if g.Doubt() == "" {
-			s.Clearly++
-		}
+func summarise(run *result.Run, tables []report.Table, list []loss) summary {
+	s := summary{Kinds: kindSums(tables, list), Unsynced: report.Durability(run).Unsynced()}
+	for _, k := range s.Kinds {
+		s.Compared += k.Compared
+		s.Behind += k.Behind
+		s.Clearly += k.Clearly
 	}
 	if s.Compared == 0 {
 		s.Why = report.WhyNotCompared(tables)
 	}
-	if list := losses(tables, anchors(tables)); len(list) > 0 {
+	if len(list) > 0 {
 		s.Worst = &list[0]
 	}
 	for _, c := range run.Bad() {
 		s.Bad = append(s.Bad, badCell{c.Engine, c.Workload, strings.ToUpper(string(c.Status)), c.Reason, c.Round})
 	}
 	return s
+}
+
+// kindSums counts the figures of each kind; list is where Cairn is behind, worst first.
+func kindSums(tables []report.Table, list []loss) []kindSum {
+	sums := []kindSum{{Kind: "time"}, {Kind: "space"}, {Kind: "allocations"}, {Kind: "other"}}
+	of := func(kind string) *kindSum {
+		return &sums[slices.IndexFunc(sums, func(k kindSum) bool { return k.Kind == kind })]
+	}
+	for _, t := range tables {
+		for _, g := range t.Gaps() {
+			of(kindOf(g.Column.Unit)).Compared++
+		}
+	}
+	for i, l := range list {
+		k := of(l.Kind)
+		k.Behind++
+		if l.Doubt == "" {
+			k.Clearly++
+		}
+		if k.Worst == nil {
+			k.Worst = &list[i]
+		}
+	}
+	return slices.DeleteFunc(sums, func(k kindSum) bool { return k.Compared == 0 })
+}
+
+// kindOf sorts figures by what they cost: space is of disk and memory.
+func kindOf(unit result.Unit) string {
+	switch unit {
+	case result.Nanos, result.NanosPerOp:
+		return "time"
+	case result.Bytes:
+		return "space"
+	case result.BytesPerOp, result.AllocsPerOp:
+		return "allocations"
+	}
+	return "other"
 }
 
 // Ahead is in how many figures Cairn is the best.
@@ -82,7 +130,7 @@ func losses(tables []report.Table, ids map[string]string) []loss {
 			share = int(100 * math.Log(r) / longest)
 		}
 		list = append(list, loss{
-			Ratio: times(g.Ratio()), Share: share, Headline: headline(g.Workload), Details: details(g.Workload),
+			Ratio: times(g.Ratio()), Kind: kindOf(g.Column.Unit), Share: share, Headline: headline(g.Workload), Details: details(g.Workload),
 			Anchor: figureAnchor(ids[g.Workload.ID], g.Column), Figure: figureName(g.Workload, g.Column),
 			Cairn: figure(g.Cairn, g.Column.Unit), Best: figure(g.Best, g.Column.Unit), Winner: g.Rival, Doubt: g.Doubt(),
 		})
@@ -90,15 +138,10 @@ func losses(tables []report.Table, ids map[string]string) []loss {
 	return list
 }
 
-// times prints a ratio with three digits and the sign of multiplication.
+// times prints a ratio with the sign of multiplication.
 func times(r float64) string {
-	switch {
-	case math.IsInf(r, 0):
+	if math.IsInf(r, 0) {
 		return "∞"
-	case r >= 99.95:
-		return fmt.Sprintf("%.0f×", r)
-	case r >= 9.995:
-		return fmt.Sprintf("%.1f×", r)
 	}
-	return fmt.Sprintf("%.2f×", r)
+	return strings.TrimSuffix(report.FormatRatio(r), "x") + "×"
 }
