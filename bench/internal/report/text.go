@@ -13,7 +13,8 @@ import (
 )
 
 // Text writes the whole run as text: first where Cairn is behind, then what went
-// wrong, then the conditions, then a table for each workload, then the engines.
+// wrong, then the conditions, then a table for each workload, then what articles
+// published beside it, then the engines.
 func Text(w io.Writer, run *result.Run) error {
 	p := &printer{w: w, run: run, tables: Tabulate(run)}
 	p.behind()
@@ -23,6 +24,7 @@ func Text(w io.Writer, run *result.Run) error {
 	for _, t := range p.tables {
 		p.table(t)
 	}
+	p.articles()
 	p.engines()
 	return p.err
 }
