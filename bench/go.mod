@@ -6,7 +6,7 @@ replace github.com/cairndb/cairn => ../
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
-	github.com/PowerDNS/lmdb-go v1.9.3
+	github.com/PowerDNS/lmdb-go v1.9.4
 	github.com/akrylysov/pogreb v0.10.2
 	github.com/boltdb/bolt v1.3.1
 	github.com/cairndb/cairn v0.0.0
