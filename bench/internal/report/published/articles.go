@@ -51,7 +51,7 @@ func (p paged) articles() []Article {
 
 func (p paged) processes() Set {
 	n := p.Processes.Ops
-	set := Set{Title: "one writer beside three readers", N: n}
+	set := Set{Title: "one writer beside three readers"}
 	for _, e := range []struct {
 		name string
 		sharing

@@ -2,7 +2,7 @@ package published
 
 var wholeSetReasons = []Reason{
 	{
-		Text:  "The article's figures are means over as many passes as Go ran in 10 s over one store: for some engines a thousand passes of overwriting, for others a single one into an empty store.",
+		Text:  "The article's figures are means over as many passes as Go ran in 10 s over one store: for some engines thousands of passes of overwriting, for others a single one into an empty store.",
 		Basis: Data, Proof: "its command is go test -bench -benchmem -benchtime 10s", Figures: []string{"put", "put B/op", "put allocs/op", "disk"},
 	},
 	{
@@ -11,13 +11,9 @@ var wholeSetReasons = []Reason{
 		Figures: []string{"put"}, Engines: []string{"boltdb", "bbolt"}, Sets: []string{"10 pairs", "10,000 pairs"},
 	},
 	{
-		Text:  "goleveldb does not sync its journal unless told to: 0.2 ms for ten pairs. Compare with sync off.",
-		Basis: Source, Proof: "goleveldb 126854af5e6d: db_write.go DB.Write and DB.writeLocked (wo.GetSync)", Figures: []string{"put"}, Engines: []string{"goleveldb"}, Sets: []string{"10 pairs"},
-	},
-	{
-		Text:  "goleveldb writes a batch above its write buffer (4 MiB) into tables at once and syncs each of them and the manifest, whether it is asked to sync or not: these passes were synced, and are so here in both modes. The C++ library writes any batch to its log.",
-		Basis: Source, Proof: "goleveldb 126854af5e6d: db_write.go DB.Write (OpenTransaction), table.go tWriter.finish, session_util.go session.flushManifest; leveldb 1.23: db_impl.cc DBImpl::Write",
-		Figures: []string{"put"}, Engines: []string{"goleveldb"}, Sets: []string{"10,000 pairs", "100,000 pairs"},
+		Text:  "goleveldb's pairs were put one by one, not in a batch, and not synced, which it does only when told to. Here the set is one batch. Above its write buffer (4 MiB) goleveldb writes a batch into tables at once and syncs each of them and the manifest, whether it is asked to sync or not; the C++ library writes any batch to its log.",
+		Basis: Measured, Proof: "by allocations: 3.6 for a pair of ten are published, DB.Put takes 3.6 here and a batch 0.6 (or 1.9 if it is a new one each time); for 10,000 pairs 4.7 are published, DB.Put takes 5.4 and a batch 2.3. goleveldb 126854af5e6d: db_write.go DB.Put, DB.writeLocked (wo.GetSync) and DB.Write (OpenTransaction), table.go tWriter.finish, session_util.go session.flushManifest; leveldb 1.23: db_impl.cc DBImpl::Write",
+		Figures: []string{"put", "put B/op", "put allocs/op"}, Engines: []string{"goleveldb"},
 	},
 	{
 		Text:  "3,318 ns for ten pairs are 332 ns for a pair: Tokyo Cabinet copies a record into its mapped file, without a system call below 64 MiB and without a sync ever, unless it is told to. Here the batch is a transaction, whose log it writes first: that costs more.",
