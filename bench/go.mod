@@ -6,23 +6,23 @@ replace github.com/cairndb/cairn => ../
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
-	github.com/PowerDNS/lmdb-go v1.9.3
+	github.com/PowerDNS/lmdb-go v1.9.4
 	github.com/akrylysov/pogreb v0.10.2
 	github.com/boltdb/bolt v1.3.1
 	github.com/cairndb/cairn v0.0.0
-	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/cdproto v0.159.2
 	github.com/chromedp/chromedp v0.23.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/golang/snappy v1.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/jmhodges/levigo v1.0.0
-	github.com/linxGnu/grocksdb v1.7.14
+	github.com/linxGnu/grocksdb v1.7.15
 	github.com/nutsdb/nutsdb v1.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/syndtr/goleveldb v1.0.1-0.20220721030215-126854af5e6d
 	go.etcd.io/bbolt v1.5.0
-	golang.org/x/net v0.59.0
+	golang.org/x/net v0.62.0
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
@@ -81,7 +81,7 @@ require (
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect
 	go.opentelemetry.io/otel/trace v1.41.0 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
-	golang.org/x/text v0.42.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.7 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )

@@ -33,7 +33,7 @@ func readCSV(text []byte, field string, c *collector) error {
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			c.complain(parse.StartLine, "%v", parse.Err)
+			c.complain(parse.StartLine, "%s", csvComplaint(parse))
 			continue
 		}
 		if err != nil {
@@ -47,4 +47,13 @@ func readCSV(text []byte, field string, c *collector) error {
 		}
 		c.add(line, key, value[:len(value):len(value)])
 	}
+}
+
+// csvComplaint names the last line too where a row goes on, as after a quote that is
+// never closed: all of them are lost.
+func csvComplaint(e *csv.ParseError) string {
+	if e.Line > e.StartLine {
+		return fmt.Sprintf("%v; up to line %d", e.Err, e.Line)
+	}
+	return e.Err.Error()
 }

@@ -119,6 +119,10 @@ type Info struct {
 	Native bool   // works outside the Go heap: its allocations cannot be counted
 	Absent string // why this build has no driver; empty if it has one
 	Cannot map[Ability]string
+
+	// LosesAtKill says why, with sync off, a process kill can take acknowledged
+	// commits; empty if they survive one.
+	LosesAtKill string
 }
 
 // Can reports whether the engine has an ability.

@@ -7,6 +7,7 @@ import (
 	"github.com/nutsdb/nutsdb"
 )
 
+// v1.1.0: v2.0.0 is tagged, but the module proxy gave it under neither path (2026-11).
 func init() {
 	Register(Driver{
 		Info: Info{

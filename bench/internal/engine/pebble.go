@@ -17,6 +17,7 @@ func init() {
 			Cannot: map[Ability]string{
 				CanProcesses: "refuses to open beside another process, read-only too",
 			},
+			LosesAtKill: "its log is written by a goroutine of its own, after a commit has returned",
 		},
 		Settings: pebbleSettings,
 		Open:     openPebble,
@@ -27,7 +28,7 @@ func pebbleSettings(opts Options) []Setting {
 	set := []Setting{{"Options.Logger = errors only", "the default prints every compaction"}}
 	if !opts.Sync {
 		set = append(set, Setting{"pebble.NoSync on every write",
-			"sync off; weaker than the others' sync off: an acknowledged write can be lost when the process is killed"})
+			"sync off; weaker than the others' sync off: a process kill loses acknowledged writes"})
 	}
 	if opts.Memory > 0 {
 		o := pebbleOptions(opts)

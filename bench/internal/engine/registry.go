@@ -73,7 +73,7 @@ func Names(ds []Driver) []string {
 }
 
 // Version says which module and, of a native row, which library this program has:
-// "v1.9.3, liblmdb 0.9.33". It is empty for an absent row.
+// "v1.9.4, liblmdb 0.9.35". It is empty for an absent row.
 func (d Driver) Version() string {
 	if d.Info.Absent != "" {
 		return ""

@@ -10,6 +10,8 @@ import (
 	"github.com/linxGnu/grocksdb"
 )
 
+// grocksdb v1.7.15: from v1.7.16 on it calls what RocksDB 7.8 of Debian 12 has not
+// (rocksdb_block_based_options_set_optimize_filters_for_memory).
 func init() {
 	Register(Driver{
 		Info:     rocksdbInfo,

@@ -18,6 +18,7 @@ var tokyoTreeInfo = Info{
 	Cannot: tokyoCannot(map[Ability]string{
 		CanMemory: "its cache is counted in nodes, not in bytes",
 	}),
+	LosesAtKill: "changed nodes stay in its own memory",
 }
 
 func tokyoCannot(cannot map[Ability]string) map[Ability]string {

@@ -186,6 +186,7 @@ func describeEngine(d engine.Driver) result.Engine {
 	e := result.Engine{
 		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: d.Version(),
 		Floor: d.Info.Floor, Absent: d.Info.Absent, Cannot: map[string]string{},
+		LosesAtKill: d.Info.LosesAtKill,
 	}
 	for ability, why := range d.Info.Cannot {
 		e.Cannot[string(ability)] = why

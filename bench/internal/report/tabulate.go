@@ -36,6 +36,30 @@ type Row struct {
 	Rounds  int // in which it ran, whatever came of it
 
 	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
+	Loses    string // its sync off is weaker than the others': marked, and so is a best rival
+}
+
+// Marked is a name with the marks of its row.
+func (r Row) Marked(name string) string {
+	switch {
+	case r.Unsynced != "":
+		return "! " + name
+	case r.Loses != "":
+		return Losing + " " + name
+	}
+	return name
+}
+
+// Losing marks an engine that, with sync off, loses acknowledged commits when its
+// process is killed.
+const Losing = "‡"
+
+// losesAtKill says what the mark means; empty if the engine does not deserve it.
+func losesAtKill(w result.Workload, e result.Engine) string {
+	if w.Sync || e.LosesAtKill == "" {
+		return ""
+	}
+	return "with sync off it loses acknowledged commits when its process is killed: " + e.LosesAtKill
 }
 
 // Table is one workload.
@@ -69,7 +93,7 @@ func cellsOf(run *result.Run, workload, engine string) []result.Cell {
 }
 
 func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
-	row := Row{Engine: e, Figures: map[string]Figure{}, Status: result.OK}
+	row := Row{Engine: e, Figures: map[string]Figure{}, Status: result.OK, Loses: losesAtKill(w, e)}
 	if len(cells) == 0 {
 		row.Status, row.Reason = result.Absent, "not run"
 	}
@@ -195,6 +219,15 @@ type Gap struct {
 	Cairn    Figure
 	Rival    string
 	Best     Figure
+	Losing   bool // the rival is one that loses acknowledged commits at a kill
+}
+
+// Marked is the rival's name with its mark.
+func (g Gap) Marked() string {
+	if g.Losing {
+		return Losing + " " + g.Rival
+	}
+	return g.Rival
 }
 
 // Ratio is Cairn's figure divided by the rival's: above 1 Cairn is behind.
@@ -227,7 +260,8 @@ func (t Table) Gaps() []Gap {
 		have := row.Figures[col.Key]
 		name, best, ok := t.Best(col.Key, rival)
 		if col.Ranked && ok && have.Known() {
-			gaps = append(gaps, Gap{t.Workload, col, have, name, best})
+			rival, _ := t.Find(name)
+			gaps = append(gaps, Gap{t.Workload, col, have, name, best, rival.Loses != ""})
 		}
 	}
 	return gaps

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // Text writes the whole run as text: first where Cairn is behind, then what went
-// wrong, then the conditions, then a table for each workload, then the engines.
+// wrong, then the conditions, then a table for each workload, then what articles
+// published beside it, then the engines.
 func Text(w io.Writer, run *result.Run) error {
 	p := &printer{w: w, run: run, tables: Tabulate(run)}
 	p.behind()
@@ -23,6 +25,7 @@ func Text(w io.Writer, run *result.Run) error {
 	for _, t := range p.tables {
 		p.table(t)
 	}
+	p.articles()
 	p.engines()
 	return p.err
 }
@@ -58,9 +61,12 @@ func (p *printer) behind() {
 		t := newTable("ratio", "workload", "figure", "cairn", "best rival", "", "doubt")
 		for _, g := range gaps {
 			t.AppendRow(table.Row{FormatRatio(g.Ratio()), g.Workload.ID, g.Column.Title,
-				FormatFigure(g.Cairn, g.Column.Unit), FormatFigure(g.Best, g.Column.Unit), g.Rival, g.Doubt()})
+				FormatFigure(g.Cairn, g.Column.Unit), FormatFigure(g.Best, g.Column.Unit), g.Marked(), g.Doubt()})
 		}
 		p.line("%s", t.Render())
+	}
+	if slices.ContainsFunc(gaps, func(g Gap) bool { return g.Losing }) {
+		p.line("  %s with sync off this rival loses acknowledged commits when its process is killed; Cairn does not", Losing)
 	}
 	p.line("")
 }
@@ -245,9 +251,12 @@ func render(t Table, columns []result.Column, notes *footnotes) string {
 }
 
 func rowName(row Row, notes *footnotes) string {
-	name := row.Engine.Name
+	name := row.Marked(row.Engine.Name)
 	if row.Unsynced != "" {
-		name = "! " + name + " " + notes.mark(row.Engine.Name+": "+row.Unsynced+"; ranked last, its figures compare with nobody's")
+		name += " " + notes.mark(row.Engine.Name+": "+row.Unsynced+"; ranked last, its figures compare with nobody's")
+	}
+	if row.Loses != "" {
+		name += " " + notes.mark(row.Engine.Name+": "+row.Loses)
 	}
 	for _, n := range row.Notes {
 		name += " " + notes.mark(n)
@@ -288,7 +297,7 @@ func ratioRow(t Table, columns []result.Column) (row table.Row, any bool) {
 			continue
 		}
 		any = true
-		row = append(row, FormatRatio(g.Ratio())+" "+g.Rival)
+		row = append(row, FormatRatio(g.Ratio())+" "+g.Marked())
 	}
 	return row, any
 }

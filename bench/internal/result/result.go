@@ -68,6 +68,8 @@ type Engine struct {
 	Absent   string            `json:"absent,omitempty"`
 	Cannot   map[string]string `json:"cannot,omitempty"`
 	Settings []Setting         `json:"settings,omitempty"`
+
+	LosesAtKill string `json:"loses_at_kill,omitempty"` // with sync off: why a process kill takes acknowledged commits
 }
 
 // Setting is one departure from an engine's defaults.

@@ -89,22 +89,25 @@ func runLifecycle(rec *Recorder, d engine.Driver, dir string, p Params) error {
 // runLifecycleOn is what the variants share: phases is what they do to the store.
 func runLifecycleOn(rec *Recorder, d engine.Driver, dir string, p Params, e *expectation, phases func(*lifecycle) []func() error) error {
 	rec.Begin()
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	l := &lifecycle{expectation: e, rec: rec, p: p, info: d.Info, spent: map[string]time.Duration{}}
+	opening, err := Measure(func() (err error) { l.store, err = d.Open(dir, engine.Options{Sync: p.Sync}); return err })
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	l := &lifecycle{e, rec, p, d.Info, store, map[string]time.Duration{}}
+	l.spent["open"] = opening.Time
 	for _, phase := range phases(l) {
 		if err := phase(); err != nil {
 			return err
 		}
 	}
-	span, err := Measure(store.Close)
+	closing, err := Measure(l.store.Close)
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	l.spent["close"] = span.Time
-	if p.Variant != "published" {
+	l.spent["close"] = closing.Time
+	if p.Variant == "published" {
+		l.totalPublished()
+	} else {
 		l.totals()
 	}
 	if err := recordDisk(rec, dir, "disk", "disk_allocated"); err != nil {

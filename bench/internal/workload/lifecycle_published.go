@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
@@ -39,21 +40,25 @@ var lifecyclePublishedColumns = []result.Column{
 func lifecyclePublishedConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("one goroutine; %d sequential puts, random gets, random deletes, random puts, then all keys without values", p.N),
-		fmt.Sprintf("one value of %d random bytes for every key, in both rounds of puts", p.ValueBytes),
+		fmt.Sprintf("one value of %d random letters and digits for every key, in both rounds of puts", p.ValueBytes),
 		"every put and every delete is a commit of its own" + syncCondition(p.Sync) + "; RocksDB's deletes are not synced, as in the article (4 us each cannot have been)",
-		"total = the five phases without close, which the article leaves out; sizes are taken after close",
-		"unsound: a stale value or one of another key cannot be told from the right one; a store that keeps equal values once would win; random bytes do not compress as records do",
-		"unsound: deletes without syncs stand beside deletes with them; iteration of keys alone favours stores that keep values elsewhere; what close still has to write is in no time",
+		"total = open, the five phases and close, as in the article; sizes are taken after close",
+		"the article draws its random keys with repetition: some 37 % of its deletes find nothing, and its store ends with 77 % of the keys; here each key comes once, so that every engine does the same and every answer can be checked",
+		"the article's Badger reads values ahead while it iterates; here every engine iterates keys in its documented way",
+		"unsound: a stale value or one of another key cannot be told from the right one; a store that keeps equal values once would win; random letters do not compress as records do",
+		"unsound: deletes without syncs stand beside deletes with them; iteration of keys alone favours stores that keep values elsewhere",
 		"after the deletes every key is checked to be gone, after close the store is opened again and every key read (not timed)",
 	}
 }
 
-// oneValue is random bytes, the same for each seed.
+const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// oneValue is random letters and digits, the same for each seed.
 func oneValue(size int, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	value := make([]byte, size)
 	for i := range value {
-		value[i] = byte(rng.Uint32())
+		value[i] = lettersAndDigits[rng.IntN(len(lettersAndDigits))]
 	}
 	return value
 }
@@ -65,7 +70,7 @@ func runLifecyclePublished(rec *Recorder, d engine.Driver, dir string, p Params)
 }
 
 func (l *lifecycle) publishedPhases() []func() error {
-	phases := []func() error{
+	return []func() error{
 		func() error { return l.putAll("put", data.Sequence(l.n)) },
 		func() error { return l.getEach(data.Order(l.n, l.p.Seed, 1)) },
 		func() error { return l.deletePublished(data.Order(l.n, l.p.Seed, 2)) },
@@ -73,7 +78,6 @@ func (l *lifecycle) publishedPhases() []func() error {
 		func() error { return l.putAll("put2", data.Order(l.n, l.p.Seed, 3)) },
 		l.walkKeys,
 	}
-	return append(phases, l.totalPublished)
 }
 
 // deletePublished: of one engine the article did not sync the deletes.
@@ -90,14 +94,15 @@ func (l *lifecycle) deletePublished(order []int32) error {
 	return l.phase("delete", func() error { return l.deleteWith(lax.DeleteUnsynced, order) })
 }
 
-func (l *lifecycle) totalPublished() error {
-	total := 0.0
-	for _, key := range []string{"put", "get", "delete", "put2", "keys"} {
-		total += float64(l.spent[key])
+// totalPublished is from before the opening to after the close, as in the article,
+// without the check that deleted keys are gone.
+func (l *lifecycle) totalPublished() {
+	total := time.Duration(0)
+	for _, spent := range l.spent {
+		total += spent
 	}
-	l.rec.Set("total", total)
+	l.rec.Set("total", float64(total))
 	if why, no := l.info.Cannot[engine.CanKeys]; no {
 		l.rec.None(why, "total")
 	}
-	return nil
 }

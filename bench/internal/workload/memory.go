@@ -32,13 +32,16 @@ func init() {
 // memoryTimes is how many times the memory allowed the data are.
 const memoryTimes = 4
 
+// leastMemory is what an engine is allowed at least, bytes: less is an error to one.
+const leastMemory = 1 << 20
+
 // varyMemory: the set is what the count says, and the memory a quarter of it. It is
 // loaded without syncs in either mode, so one cell suffices.
 func varyMemory(p Params, _ Scale) []Params {
 	if p.Sync {
 		return nil
 	}
-	p.Memory = p.DataBytes() / memoryTimes
+	p.Memory = max(leastMemory, p.DataBytes()/memoryTimes)
 	return []Params{p}
 }
 
@@ -57,10 +60,19 @@ func memoryReads(n int) int { return min(n, 30_000) }
 func memoryConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), and a scan of all pairs", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N)),
-		fmt.Sprintf("the memory allowed is %d MiB, a quarter of the set: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20),
+		fmt.Sprintf("the memory allowed is %d MiB, %s: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20, shareOfSet(p)),
 		"where the machine lets this program make a memory cgroup (version 2), the kernel holds the process to it, page cache included; a note at each row says whether it did. Where it did not, the page cache may hold the whole set, and the figures are of memory",
 		"peak RSS counts pages of mapped files too, which the kernel can take back; every value read is compared",
 	}
+}
+
+// shareOfSet says what the memory allowed is of the set, and whether that is little
+// enough.
+func shareOfSet(p Params) string {
+	if p.Memory > p.DataBytes()/memoryTimes {
+		return fmt.Sprintf("the least every engine takes, %.0f %% of the set: TOO SMALL A SET for what this workload asks", 100*float64(p.Memory)/float64(p.DataBytes()))
+	}
+	return "a quarter of the set"
 }
 
 func memoryEstimate(p Params, e engine.Info, _ time.Duration) time.Duration {

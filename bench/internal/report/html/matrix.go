@@ -97,9 +97,7 @@ func overallCell(t report.Table, row report.Row, columns []result.Column, anchor
 	}
 	cell := matrixCell{Text: times(mean), Class: step(mean, row), Anchor: anchor,
 		Title: fmt.Sprintf("%s, %s: geometric mean of %d ratios to the best: %s", row.Engine.Name, columns[0].Group, of, times(mean))}
-	if row.Unsynced != "" {
-		cell.Text, cell.Title = "! "+cell.Text, cell.Title+"; "+row.Unsynced
-	}
+	cell.mark(row)
 	if of < all {
 		cell.Text += "†"
 		cell.Title += fmt.Sprintf("; of %d figures it lacks %d", all, all-of)
@@ -121,10 +119,18 @@ func ratioCell(t report.Table, row report.Row, c result.Column, anchor string) m
 	}
 	cell := matrixCell{Text: times(ratio), Class: step(ratio, row), Best: isBest(t, row, c), Anchor: anchor,
 		Title: fmt.Sprintf("%s, %s: %s, %s the best", row.Engine.Name, c.Title, figure(row.Figures[c.Key], c.Unit), times(ratio))}
-	if row.Unsynced != "" {
-		cell.Text, cell.Title = "! "+cell.Text, cell.Title+"; "+row.Unsynced
-	}
+	cell.mark(row)
 	return cell
+}
+
+// mark says at a ratio what is to be known of its engine.
+func (c *matrixCell) mark(row report.Row) {
+	c.Text = row.Marked(c.Text)
+	for _, why := range []string{row.Unsynced, row.Loses} {
+		if why != "" {
+			c.Title += "; " + why
+		}
+	}
 }
 
 // statusCell stands for an engine that has no figures in a workload.

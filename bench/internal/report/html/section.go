@@ -95,9 +95,11 @@ func columnGroupOf(t report.Table, columns []result.Column, id string, notes *[]
 		g.Charts = append(g.Charts, chartView{figureAnchor(id, c), c.Title, barsOf(t, c)})
 	}
 	for _, row := range t.Rows {
-		r := figureRow{Engine: row.Engine.Name, Class: classOf(row.Engine)}
+		r := figureRow{Engine: row.Marked(row.Engine.Name), Class: classOf(row.Engine)}
+		if row.Loses != "" {
+			r.Notes = append(r.Notes, note(notes, row.Engine.Name+": "+row.Loses))
+		}
 		if row.Unsynced != "" {
-			r.Engine = "! " + r.Engine
 			r.Notes = append(r.Notes, note(notes, row.Engine.Name+": "+row.Unsynced+"; its figures compare with nobody's"))
 		}
 		for _, n := range row.Notes {
@@ -159,7 +161,7 @@ func ratiosOf(t report.Table, columns []result.Column) []string {
 	for _, g := range t.Gaps() {
 		for i, c := range columns {
 			if c.Key == g.Column.Key {
-				texts[i], any = times(g.Ratio())+" "+g.Rival, true
+				texts[i], any = times(g.Ratio())+" "+g.Marked(), true
 			}
 		}
 	}
@@ -172,9 +174,9 @@ func ratiosOf(t report.Table, columns []result.Column) []string {
 func barsOf(t report.Table, c result.Column) template.HTML {
 	var bars []chart.Bar
 	for _, row := range t.Rows {
-		b := chart.Bar{Label: row.Engine.Name, Class: classOf(row.Engine), Best: isBest(t, row, c)}
+		b := chart.Bar{Label: row.Marked(row.Engine.Name), Class: classOf(row.Engine), Best: isBest(t, row, c)}
 		if row.Unsynced != "" {
-			b.Label, b.Class = "! "+b.Label, "floor"
+			b.Class = "floor"
 		}
 		if why, class := missing(row, c); why != "" {
 			b.None = "n/a"

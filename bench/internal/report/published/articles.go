@@ -51,7 +51,7 @@ func (p paged) articles() []Article {
 
 func (p paged) processes() Set {
 	n := p.Processes.Ops
-	set := Set{Title: "one writer beside three readers", N: n}
+	set := Set{Title: "one writer beside three readers"}
 	for _, e := range []struct {
 		name string
 		sharing
@@ -101,7 +101,7 @@ func lifecycleSet(title string, n int, sync string, seconds map[string][]float64
 			set.Figures = append(set.Figures, f)
 		}
 		if mb, ok := disk[name]; ok {
-			set.Figures = append(set.Figures, Figure{Engine: name, Title: "disk", Columns: []string{"disk"}, Unit: result.Bytes, Value: mb * 1e6})
+			set.Figures = append(set.Figures, diskFigure(name, mb*(1<<20)))
 		}
 	}
 	return set
@@ -171,7 +171,7 @@ func (w wholeSetSize) set(title string, n int) Set {
 			}
 		}
 		if size, err := parseSize(w.Disk[e.name]); err == nil {
-			set.Figures = append(set.Figures, Figure{Engine: e.name, Title: "disk", Columns: []string{"disk"}, Unit: result.Bytes, Value: size})
+			set.Figures = append(set.Figures, diskFigure(e.name, size))
 		}
 	}
 	return set
@@ -192,6 +192,11 @@ func perPair(engine, title string, c counts, n int, columns []string) []Figure {
 		{Engine: engine, Title: title + " B/op", Columns: suffixed("_B"), Unit: result.BytesPerOp, Value: perOp(c[1], n)},
 		{Engine: engine, Title: title + " allocs/op", Columns: suffixed("_allocs"), Unit: result.AllocsPerOp, Value: perOp(c[2], n)},
 	}
+}
+
+// diskFigure is a size as du prints it: of the blocks the file system gave.
+func diskFigure(engine string, bytes float64) Figure {
+	return Figure{Engine: engine, Title: "disk", Columns: []string{"disk_allocated"}, Unit: result.Bytes, Value: bytes}
 }
 
 func perOp(total float64, n int) float64 { return total / float64(n) }

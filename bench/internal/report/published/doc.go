@@ -9,6 +9,7 @@
 //
 // # Invariants
 //
-// A Reason says what it rests on: the published data, the documentation or source of
-// the engine concerned, or an assumption. Nothing is guessed silently.
+// A Reason says what it rests on, with file and function where that is source, so
+// that a reader can look there. What could not be verified says so and what is
+// missing.
 package published

@@ -2,6 +2,7 @@ package published
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -37,7 +38,7 @@ func TestFiguresArePerOperation(t *testing.T) {
 		{"W0", "10 groups of 50,000 pairs", "lmdb", "disk per group", result.Bytes, 3.6*(1<<20) + 8*(1<<10)},
 		{"W1", "10,000 keys, sync on", "boltdb", "iterate", result.NanosPerOp, 91.7552},
 		{"W1", "100,000 keys, sync on", "badger", "total", result.Nanos, 66.51e9},
-		{"W1", "100,000 keys, sync on", "rocksdb", "disk", result.Bytes, 380e6},
+		{"W1", "100,000 keys, sync on", "rocksdb", "disk", result.Bytes, 380 * (1 << 20)},
 		{"W2", "put of 128 B", "nutsdb", "put", result.NanosPerOp, 51998},
 		{"W2", "get", "nutsdb-keys", "get", result.NanosPerOp, 27255},
 		{"W4", "100,000 pairs", "pogreb", "get allocs/op", result.AllocsPerOp, 1},
@@ -84,7 +85,7 @@ func TestEveryReasonConcernsAFigure(t *testing.T) {
 			if !concerns(a, r) {
 				t.Errorf("%s: concerns no figure: %s", a.Name, r.Text)
 			}
-			if r.Basis == "" || r.Text == "" {
+			if r.Basis == "" || r.Text == "" || r.Proof == "" {
 				t.Errorf("%s: %+v", a.Name, r)
 			}
 			shown++
@@ -96,6 +97,20 @@ func TestEveryReasonConcernsAFigure(t *testing.T) {
 	}
 	if shown != have {
 		t.Errorf("%d reasons of %d are of an article", shown, have)
+	}
+}
+
+// A reason that rests on source names a file.
+func TestReasonsNameTheirSources(t *testing.T) {
+	for article, list := range reasons {
+		for _, r := range list {
+			if (r.Basis == Source || r.Basis == Program) && !strings.Contains(r.Proof, ".go ") && !strings.Contains(r.Proof, ".c ") && !strings.Contains(r.Proof, ".md ") {
+				t.Errorf("%s: no file in what this rests on: %s: %s", article, r.Text, r.Proof)
+			}
+			if !strings.HasPrefix(r.RestsOn(), string(r.Basis)+": ") {
+				t.Errorf("%s: %q", article, r.RestsOn())
+			}
+		}
 	}
 }
 

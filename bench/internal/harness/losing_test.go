@@ -1,0 +1,46 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// What a driver says of its engine's acknowledged commits after a process kill,
+// without syncs, is what kills show.
+func TestWhichEnginesLoseAtAKill(t *testing.T) {
+	var stores []engine.Driver
+	for _, d := range engine.All() {
+		real := d.Info.Module != "" || strings.HasPrefix(d.Info.Name, "tokyo-") // and no fake of these tests
+		if real && d.Info.Absent == "" && d.Info.Can(engine.CanDisk) {
+			stores = append(stores, d)
+		}
+	}
+	w, err := workload.Find("crash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := NewPlan(stores, []workload.Workload{w}, workload.Scale{N: 1000, Sync: []bool{false}, Seed: 1})
+	plan.Rounds, plan.Limit = 1, 2*time.Minute
+	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Cells) != len(stores) || len(stores) < 9 {
+		t.Fatalf("%d cells of %d engines", len(got.Cells), len(stores))
+	}
+	for _, c := range got.Cells {
+		d, err := engine.Find(c.Engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost, known := c.Metrics["lost"]
+		if c.Status != result.OK || !known || lost > 0 != (d.Info.LosesAtKill != "") {
+			t.Errorf("%s: %s %s, lost %v of %v acknowledged commits; its driver says %q", c.Engine, c.Status, c.Reason, lost, c.Metrics["acknowledged"], d.Info.LosesAtKill)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
+)
+
+// losingRun has every workload there is in both modes, Cairn and a rival that is
+// faster and loses what it acknowledged.
+func losingRun() *result.Run {
+	run := &result.Run{Engines: []result.Engine{{Name: "cairn"}, {Name: "loser", LosesAtKill: "it forgets"}}}
+	for _, w := range workload.All() {
+		for _, sync := range []bool{true, false} {
+			id := w.Name + "/" + w.Variant + "/" + workload.SyncLabel(sync)
+			run.Workloads = append(run.Workloads, result.Workload{ID: id, Name: w.Name, Variant: w.Variant, Sync: sync, Columns: w.Columns})
+			for _, e := range run.Engines {
+				c := result.Cell{Workload: id, Engine: e.Name, Round: 1, Status: result.OK, Metrics: map[string]float64{}}
+				for _, col := range w.Columns {
+					c.Metrics[col.Key] = float64(10 * (len(run.Cells)%2 + 1))
+					if e.Name == "cairn" {
+						c.Metrics[col.Key] = 1000
+					}
+				}
+				run.Cells = append(run.Cells, c)
+			}
+		}
+	}
+	return run
+}
+
+// Wherever nothing is synced an engine that loses acknowledged commits at a kill is
+// marked, with the reason, and so it is where it is the best rival. With syncs it is
+// not.
+func TestLosingEnginesAreMarkedInEveryTableWithoutSyncs(t *testing.T) {
+	run := losingRun()
+	var out bytes.Buffer
+	if err := Text(&out, run); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, w := range run.Workloads {
+		_, table, found := strings.Cut(text, "\n"+w.ID+"\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		if !found || !strings.Contains(table, "loser") {
+			t.Fatalf("%s: no table of it", w.ID)
+		}
+		row, note := strings.Contains(table, "| ‡ loser [1]"), strings.Contains(table, "[1] loser: with sync off it loses acknowledged commits when its process is killed: it forgets")
+		best := strings.Contains(table, "x ‡ loser") || !strings.Contains(table, "cairn / best rival")
+		if w.Sync && strings.Contains(table, "‡") || !w.Sync && !(row && note && best) {
+			t.Errorf("%s: marked row %v, note %v, best rival %v\n%s", w.ID, row, note, best, table)
+		}
+	}
+	behind, _, _ := strings.Cut(text, "CONDITIONS")
+	if !strings.Contains(behind, "| ‡ loser |") || !strings.Contains(behind, "‡ with sync off this rival loses") {
+		t.Errorf("not marked where Cairn is behind:\n%.1500s", behind)
+	}
+}
