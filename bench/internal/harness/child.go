@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
 	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
@@ -48,8 +48,8 @@ func IsChild() bool { return os.Getenv(childMark) != "" }
 
 // Child runs the cell ordered on standard input and exits.
 func Child() {
-	if helper.Asked() {
-		helper.Main()
+	if peer.Asked() {
+		peer.Main()
 	}
 	if err := syncs.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, "cairn-bench: cannot be traced:", err)

@@ -75,7 +75,7 @@ func TestKillingTheHarnessLeavesNothing(t *testing.T) {
 }
 
 // Nor are processes that a workload has started, which know nothing of the harness.
-func TestKillingTheHarnessEndsHelpers(t *testing.T) {
+func TestKillingTheHarnessEndsPeers(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			dir := t.TempDir()
