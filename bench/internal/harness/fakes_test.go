@@ -12,6 +12,9 @@ import (
 	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
+// fakeTitle tells fakes from engines.
+const fakeTitle = "a fake"
+
 // Engines that misbehave, each in one way, to see that the harness notices.
 func registerFakes() {
 	fake("good", func(*fakeStore) {})
@@ -75,7 +78,7 @@ func registerFakes() {
 
 func fake(name string, how func(*fakeStore)) {
 	engine.Register(engine.Driver{
-		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
+		Info: engine.Info{Name: name, Title: fakeTitle, Cannot: map[engine.Ability]string{
 			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
 			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
 			engine.CanScan: "a fake scans nothing", engine.CanShare: "a fake has one map", engine.CanSettle: "a fake has nothing to settle",

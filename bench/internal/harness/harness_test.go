@@ -204,6 +204,9 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 		{15 * time.Minute, "[1 2 1]"}, {18 * time.Minute, "[1 2 2]"}, {19 * time.Minute, "[1 3 2]"}, {28 * time.Minute, "[2 2 2]"}, {time.Hour, "[3 3 3]"},
 	} {
 		plan := planOf(10, 1, 3)
+		if c.budget > 0 {
+			c.budget += plan.verifyEstimate(0)
+		}
 		plan.FitRounds(c.budget, 0, 3)
 		var got []int
 		for i := range plan.Tables {
@@ -227,7 +230,7 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 
 func TestCheapestTablesGetTheTimeFirst(t *testing.T) {
 	plan := planOf(10, 3, 1)
-	plan.FitRounds(17*time.Minute, 0, 3)
+	plan.FitRounds(17*time.Minute+plan.verifyEstimate(0), 0, 3)
 	if got := fmt.Sprint(plan.rounds(0), plan.rounds(1), plan.rounds(2)); got != "1 1 3" {
 		t.Errorf("rounds %s, want 1 1 3", got)
 	}
