@@ -39,10 +39,11 @@ type rocksdbStore struct {
 	cache   *grocksdb.Cache // nil: RocksDB's own
 	read    *grocksdb.ReadOptions
 	write   *grocksdb.WriteOptions
+	lax     *grocksdb.WriteOptions // never synced
 }
 
 func openRocksDB(dir string, opts Options) (Store, error) {
-	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions()}
+	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions(), lax: grocksdb.NewDefaultWriteOptions()}
 	s.write.SetSync(opts.Sync)
 	if opts.Memory > 0 {
 		s.limit(opts.Memory)
@@ -73,6 +74,7 @@ func (s *rocksdbStore) limit(memory int64) {
 func (s *rocksdbStore) free() {
 	s.read.Destroy()
 	s.write.Destroy()
+	s.lax.Destroy()
 	s.options.Destroy()
 	if s.cache != nil {
 		s.cache.Destroy()
@@ -87,6 +89,10 @@ func (s *rocksdbStore) Close() error {
 
 func (s *rocksdbStore) Put(key, value []byte) error { return s.db.Put(s.write, key, value) }
 func (s *rocksdbStore) Delete(key []byte) error     { return s.db.Delete(s.write, key) }
+
+// DeleteUnsynced is a delete whose WriteOptions.sync is false whatever the store was
+// opened with.
+func (s *rocksdbStore) DeleteUnsynced(key []byte) error { return s.db.Delete(s.lax, key) }
 
 func (s *rocksdbStore) Get(key []byte, see func([]byte) error) error {
 	return rocksdbReader{s.db, s.read}.Get(key, see)

@@ -17,6 +17,7 @@ const fakeTitle = "a fake"
 
 // Engines that misbehave, each in one way, to see that the harness notices.
 func registerFakes() {
+	registerLaxRocksDB()
 	fake("good", func(*fakeStore) {})
 	fake("loses", func(s *fakeStore) {
 		s.onPut = func(n int, key, value []byte) bool { return n != 3 }
