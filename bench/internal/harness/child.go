@@ -10,11 +10,11 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -79,7 +79,7 @@ func watchParent(in io.Reader, root string) {
 	var once sync.Once
 	orphaned := func() {
 		once.Do(func() {
-			removeForGood(root)
+			scratch.Remove(root)
 			endGroup()
 			os.Exit(4)
 		})
@@ -94,18 +94,6 @@ func watchParent(in io.Reader, root string) {
 		<-signals
 		orphaned()
 	}()
-}
-
-// removeForGood removes a directory into which this very process may still be
-// writing.
-func removeForGood(dir string) {
-	for range 50 {
-		_ = os.RemoveAll(dir)
-		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func runCell(o order) outcome {

@@ -26,7 +26,8 @@
 // hangs is killed with its process group, on a signal too. If the harness itself
 // is killed, children end by the closed pipe and, on Linux, by the parent-death
 // signal, and remove the data; what is left even so, because they were killed too,
-// is removed by the next run in the same directory, which knows it by a locked mark.
+// is removed by the next run in the same directory, which knows it by a
+// locked mark (package scratch).
 //
 // # Concurrency
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(harnessMark); dir != "" {
 		runHangingHarness(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.Tests(m.Run))
 }
 
 // run carries out a small plan on the named engines.

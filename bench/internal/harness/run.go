@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -27,11 +28,11 @@ type Config struct {
 // Run carries the plan out. When the context is cancelled it kills the child,
 // removes the data and returns what was measured so far with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
-	root, release, err := makeRoot(cfg.Dir)
+	root, release, err := scratch.Make(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer removeForGood(root)
+	defer scratch.Remove(root)
 	defer release()
 	run := describe(plan, cfg)
 	started := time.Now()
@@ -133,7 +134,7 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	if r.cfg.Settle {
 		defer settle()
 	}
-	defer removeForGood(dir)
+	defer scratch.Remove(dir)
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
 	return r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
 }

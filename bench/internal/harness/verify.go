@@ -11,6 +11,7 @@ import (
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -74,7 +75,7 @@ func (r *runner) probe(ctx context.Context, d engine.Driver, sync bool) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	defer removeForGood(dir)
+	defer scratch.Remove(dir)
 	var tracer *syncs.Tracer
 	var why error
 	watched := launch{
