@@ -43,6 +43,9 @@ func registerFakes() {
 	fake("hangs", func(s *fakeStore) {
 		s.onPut = func(int, []byte, []byte) bool { s.hang(); return false }
 	})
+	fake("glutton", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { s.ballast = append(s.ballast, filled(64<<20)); return true }
+	})
 	liar := func(durable func(*fakeStore) error) func(*fakeStore) {
 		return func(s *fakeStore) {
 			if s.durable != nil {
@@ -111,6 +114,7 @@ type fakeStore struct {
 	lazyDelete bool
 	dirtyMark  bool // while open; with the mark left behind it does not open
 
+	ballast  [][]byte
 	graves   []string                            // deleted keys that come back at close
 	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
 	onDelete func(n int, key []byte) bool
@@ -193,6 +197,15 @@ func (s *fakeStore) Close() error {
 		}
 	}
 	return nil
+}
+
+// filled is memory that is really there.
+func filled(size int) []byte {
+	b := make([]byte, size)
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	return b
 }
 
 // hang starts a process of its own, leaves both pids beside the store and never
