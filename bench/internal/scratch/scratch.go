@@ -54,6 +54,12 @@ func removeLeftovers(dir string) {
 			removeUnowned(name)
 		}
 	}
+	all, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	for _, name := range all {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > unlockedFor {
+			_ = os.Remove(name) // only if it is empty: killed before there was a mark
+		}
+	}
 }
 
 // removeUnowned removes the directory of a mark that nobody has locked.
@@ -70,9 +76,16 @@ func removeUnowned(name string) {
 }
 
 // Remove removes a directory into which this very process, or one that is just being
-// killed, may still be writing.
+// killed, may still be writing. The mark goes last: if this process is killed in the
+// middle, the next one knows the rest by it.
 func Remove(dir string) {
 	for range 50 {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.Name() != mark {
+				_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+			}
+		}
 		_ = os.RemoveAll(dir)
 		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 			return

@@ -25,10 +25,14 @@ func TestLeftoversOfTheKilledAreRemovedAndNothingElse(t *testing.T) {
 	unmarked := lay("cairn-bench-2", "store/data")
 	foreign := lay("photos", mark)
 	beginning := lay("cairn-bench-3", newMark)
+	empty := filepath.Join(dir, "cairn-bench-5")
+	os.Mkdir(empty, 0o755)
 	early := lay("cairn-bench-4", newMark)
 	past := time.Now().Add(-2 * unlockedFor)
-	if err := os.Chtimes(filepath.Join(early, newMark), past, past); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{filepath.Join(early, newMark), empty, unmarked} {
+		if err := os.Chtimes(path, past, past); err != nil {
+			t.Fatal(err)
+		}
 	}
 	living, release, err := Make(dir)
 	if err != nil {
@@ -39,7 +43,7 @@ func TestLeftoversOfTheKilledAreRemovedAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer releaseSecond()
-	for path, want := range map[string]bool{killed: false, unmarked: true, foreign: true, beginning: true, early: false, living: true, root: true} {
+	for path, want := range map[string]bool{killed: false, unmarked: true, foreign: true, beginning: true, early: false, empty: false, living: true, root: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
 		}
