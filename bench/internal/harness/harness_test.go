@@ -69,6 +69,8 @@ func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
 		{"forgets at close", "w4", result.Void, "lost"},
 		{"fails", "w1", result.Failed, "the disk is on fire"},
 		{"crashes", "w1", result.Crashed, "panic: a fault of the engine"},
+		{"kills itself", "w1", result.Crashed, "signal: killed"},
+		{"writes on", "w1", result.OK, ""},
 		{"exits", "w1", result.Crashed, "exit status 0"},
 		{"hangs", "w1", result.Hung, "no end after"},
 		{"good", "w0", result.OK, ""},

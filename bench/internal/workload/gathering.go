@@ -195,10 +195,12 @@ func (g *gathering) readersEnd(opened []heard, ended <-chan heard) error {
 
 // kill ends what still runs.
 func (g *gathering) kill() {
+	all := g.readers
 	if g.writer != nil {
-		g.writer.Kill()
+		all = append(all, g.writer)
 	}
-	for _, r := range g.readers {
-		r.Kill()
+	for _, p := range all {
+		p.Kill()
+		_ = p.Wait() // one that is ending may still hold the lock of the store
 	}
 }
