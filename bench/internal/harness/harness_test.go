@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if IsChild() {
 		Child()
 	}
+	if dir := os.Getenv(smallMark); dir != "" {
+		runOnSmallDisk(dir)
+	}
 	if dir := os.Getenv(harnessMark); dir != "" {
 		runHangingHarness(dir)
 	}

@@ -144,7 +144,9 @@ func TestProcessesLeftBehindAreKilled(t *testing.T) {
 		{"multiplies", 2 * time.Second, result.Hung, ""},
 	} {
 		dir := t.TempDir()
+		began := time.Now()
 		got, err := run(t, t.Context(), dir, "w1", 1, c.limit, c.engine)
+		t.Log(c.engine, "took", time.Since(began))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,10 @@ import (
 // errInterrupted ends a run: the context was cancelled while a child ran.
 var errInterrupted = errors.New("interrupted")
 
+// outputPatience is how long, after a child's end, what it started may still hold its
+// output open.
+const outputPatience = 2 * time.Second
+
 // launch is what else is done around the start of a child; either may be nil.
 type launch struct {
 	prepare func(*exec.Cmd)
@@ -45,7 +49,7 @@ func spawn(ctx context.Context, o order, limit time.Duration, around launch) (ou
 	cmd.Env = append(os.Environ(), childMark+"="+o.Root)
 	cmd.Dir = o.Root
 	cmd.Stdout, cmd.Stderr = &answer, stderr
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = outputPatience
 	isolate(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

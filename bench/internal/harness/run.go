@@ -136,8 +136,15 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	}
 	defer scratch.Remove(dir)
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
-	return r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+	out, err := r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+	if err == nil && out.Status.Bad() && full(dir) {
+		out.Reason += fullDisk
+	}
+	return out, err
 }
+
+// fullDisk is added to what went wrong.
+const fullDisk = " (the file system of the data is almost full)"
 
 // storeDir makes an empty directory for the next store.
 func (r *runner) storeDir() (string, error) {
