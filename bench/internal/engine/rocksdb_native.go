@@ -40,6 +40,7 @@ type rocksdbStore struct {
 	read    *grocksdb.ReadOptions
 	write   *grocksdb.WriteOptions
 	lax     *grocksdb.WriteOptions // never synced
+	spare   spare[*grocksdb.WriteBatch]
 }
 
 func openRocksDB(dir string, opts Options) (Store, error) {
@@ -83,6 +84,7 @@ func (s *rocksdbStore) free() {
 
 func (s *rocksdbStore) Close() error {
 	s.db.Close()
+	s.spare.end((*grocksdb.WriteBatch).Destroy)
 	s.free()
 	return nil
 }
@@ -99,12 +101,14 @@ func (s *rocksdbStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *rocksdbStore) PutBatch(pairs Pairs) (string, error) {
-	b := grocksdb.NewWriteBatch()
-	defer b.Destroy()
-	for key, value := range pairs {
-		b.Put(key, value)
+	b := s.spare.take(grocksdb.NewWriteBatch)
+	size := addAll(pairs, b.Put)
+	err := s.db.Write(s.write, b)
+	b.Clear()
+	if !s.spare.give(b, size) {
+		b.Destroy()
 	}
-	return "", s.db.Write(s.write, b)
+	return "", err
 }
 
 func (s *rocksdbStore) View(fn func(Reader) error) error {
