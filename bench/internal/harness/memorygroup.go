@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
 // hierarchy is one of the kernel's two interfaces to cgroups. A limit set in either
@@ -37,19 +39,16 @@ type memoryGroup struct {
 // groupPrefix begins the names of groups; the id of the process that made it follows.
 const groupPrefix = "cairn-bench-"
 
-// leastLimit is what a cell needs with an engine that needs nothing: the program, the
-// Go runtime, the data to write.
-const leastLimit = 32 << 20
+// ownBytes is what a cell needs with an engine that needs nothing: the program, the Go
+// runtime, the data to write.
+const ownBytes = workload.MemoryOfItsOwn
 
-// newMemoryGroup makes a group below the one this process is in (version 2: or beside
+// newMemoryGroup makes a group for a cell whose engine is allowed so many bytes, below the one this process is in (version 2: or beside
 // it). proc is /proc. The error says why in each version there is none.
-func newMemoryGroup(proc string, limit int64) (*memoryGroup, error) {
-	if limit < leastLimit {
-		return nil, fmt.Errorf("%d KiB are less than any process here needs (%d MiB)", limit>>10, int64(leastLimit)>>20)
-	}
+func newMemoryGroup(proc string, allowed int64) (*memoryGroup, error) {
 	var why []error
 	for _, h := range []hierarchy{unified, legacy} {
-		g, err := h.group(proc, limit)
+		g, err := h.group(proc, allowed+ownBytes)
 		if err == nil {
 			return g, nil
 		}

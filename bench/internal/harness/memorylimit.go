@@ -10,6 +10,10 @@ import (
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
+// boundedPatience is the most a cell may take whose memory the kernel bounds: an engine
+// may then wait for the disk with every write, and nobody can say how long that takes.
+const boundedPatience = 10 * time.Minute
+
 // bounded runs a child, in a memory cgroup of its own if its cell has a bound on
 // memory and the machine lets this process make one.
 func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (outcome, error) {
@@ -23,6 +27,7 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 		return out, err
 	}
 	defer group.remove()
+	limit = min(limit, boundedPatience)
 	out, err := spawn(ctx, o, limit, launch{started: func(p *os.Process) {
 		if p != nil {
 			why = group.add(p.Pid)
@@ -34,7 +39,9 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 	case why != nil:
 		out.Notes = append(out.Notes, "the kernel did not enforce the memory allowed: "+why.Error())
 	case out.Status != result.OK && group.killed():
-		return overLimit(o.Params), nil
+		return overLimit(o.Params, fmt.Sprintf("killed by the kernel: needs more than the %d MiB it is allowed", o.Params.Memory>>20)), nil
+	case out.Status == result.Hung:
+		return overLimit(o.Params, fmt.Sprintf("not done after %s with the %d MiB it is allowed", limit, o.Params.Memory>>20)), nil
 	default:
 		out.Notes = append(out.Notes, "the kernel enforced the memory allowed, page cache included ("+group.title+")")
 	}
@@ -43,14 +50,14 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 
 // overLimit is the outcome of an engine that needs more than it is allowed: no
 // figure, and no fault either.
-func overLimit(p workload.Params) outcome {
+func overLimit(p workload.Params, why string) outcome {
 	out := outcome{Status: result.OK, Metrics: map[string]float64{}, NA: map[string]string{}}
 	w, err := workload.Find(p.Workload)
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
 	for _, c := range append(w.Columns, workload.Common...) {
-		out.NA[c.Key] = fmt.Sprintf("killed by the kernel: needs more than the %d MiB it is allowed", p.Memory>>20)
+		out.NA[c.Key] = why
 	}
 	return out
 }

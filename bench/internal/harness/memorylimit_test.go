@@ -74,7 +74,7 @@ func TestMemoryGroup(t *testing.T) {
 			case strings.HasPrefix(c.name, "version 1"):
 				own = filepath.Join(legacyMount, "user", "session")
 			}
-			g, err := newMemoryGroup(proc, 64<<20)
+			g, err := newMemoryGroup(proc, 64<<20-ownBytes)
 			if err != nil || g.dir != filepath.Join(own, name) {
 				t.Fatalf("%+v, %v, want it below %s", g, err, own)
 			}
@@ -105,7 +105,7 @@ func TestMemoryGroup(t *testing.T) {
 func TestVersion2GroupIsMadeBesideABusyOne(t *testing.T) {
 	proc, own, _ := fakeGroups(t, "memory\n", "")
 	os.Mkdir(filepath.Join(own, "cgroup.subtree_control"), 0o755) // refuses to be written
-	g, err := newMemoryGroup(proc, leastLimit)
+	g, err := newMemoryGroup(proc, 1)
 	if err != nil || filepath.Dir(g.dir) != filepath.Dir(own) {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -117,7 +117,7 @@ func TestGroupsOfKilledHarnessesAreRemoved(t *testing.T) {
 	for _, dir := range []string{gone, living, filepath.Join(proc, "8")} {
 		os.Mkdir(dir, 0o755)
 	}
-	g, err := newMemoryGroup(proc, leastLimit)
+	g, err := newMemoryGroup(proc, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,25 +133,21 @@ func TestGroupsOfKilledHarnessesAreRemoved(t *testing.T) {
 
 func TestWithoutAMemoryControllerItIsSaid(t *testing.T) {
 	proc, _, _ := fakeGroups(t, "cpu pids\n", "")
-	_, err := newMemoryGroup(proc, leastLimit)
+	_, err := newMemoryGroup(proc, 1)
 	if want := "cgroup version 2: this group has no memory controller; cgroup version 1: not mounted with the memory controller"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := newMemoryGroup(t.TempDir(), leastLimit); err == nil {
+	if _, err := newMemoryGroup(t.TempDir(), 1); err == nil {
 		t.Error("a group without cgroups")
-	}
-	proc, _, _ = fakeGroups(t, "memory\n", "/")
-	if _, err := newMemoryGroup(proc, 400<<10); err == nil || !strings.Contains(err.Error(), "400 KiB are less than any process here needs (32 MiB)") {
-		t.Errorf("a limit under which nothing can run: %v", err)
 	}
 }
 
 // boundedCell runs W1 on an engine with a bound on its memory.
-func boundedCell(t *testing.T, name string, limit int64) outcome {
+func boundedCell(t *testing.T, name string, limit int64, patience time.Duration) outcome {
 	t.Helper()
 	dir := t.TempDir()
 	p := workload.Params{Workload: "w1", Variant: "sound", N: 20, ValueBytes: 64, Memory: limit}
-	out, err := (&runner{}).bounded(t.Context(), order{Engine: name, Params: p, Root: dir, Dir: dir}, time.Minute)
+	out, err := (&runner{}).bounded(t.Context(), order{Engine: name, Params: p, Root: dir, Dir: dir}, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,21 +158,28 @@ func boundedCell(t *testing.T, name string, limit int64) outcome {
 // cannot have more.
 func TestEveryRowSaysWhatBoundedItsMemory(t *testing.T) {
 	const limit = 256 << 20
-	out := boundedCell(t, "good", limit)
+	out := boundedCell(t, "good", limit, time.Minute)
 	if out.Status != result.OK || len(out.Notes) == 0 {
 		t.Fatalf("%+v", out)
 	}
 	note := out.Notes[len(out.Notes)-1]
 	t.Log(note)
-	glutton := boundedCell(t, "glutton", limit)
+	slow := boundedCell(t, "hangs", limit, time.Second)
+	glutton := boundedCell(t, "glutton", limit, time.Minute)
 	switch {
 	case strings.HasPrefix(note, "the kernel enforced the memory allowed, page cache included (cgroup version "):
 		if want := "killed by the kernel: needs more than the 256 MiB it is allowed"; glutton.Status != result.OK || glutton.NA["put"] != want {
 			t.Errorf("an engine that takes more: %+v", glutton)
 		}
+		if slow.Status != result.OK || slow.NA["put"] != "not done after 1s with the 256 MiB it is allowed" {
+			t.Errorf("an engine that is too slow within its bound: %+v", slow)
+		}
 	case strings.HasPrefix(note, "the kernel did not enforce the memory allowed, so the page cache was not bounded: cgroup version 2: "):
 		if glutton.Status != result.OK || glutton.Metrics["put"] == 0 {
 			t.Errorf("an engine that takes more and is not bounded: %+v", glutton)
+		}
+		if slow.Status != result.Hung {
+			t.Errorf("an engine that hangs and is not bounded: %+v", slow)
 		}
 	default:
 		t.Errorf("%q", note)
@@ -184,7 +187,7 @@ func TestEveryRowSaysWhatBoundedItsMemory(t *testing.T) {
 }
 
 func TestOverLimitIsNoFigureAndNoFault(t *testing.T) {
-	out := overLimit(workload.Params{Workload: "memory", Memory: 64 << 20})
+	out := overLimit(workload.Params{Workload: "memory", Memory: 64 << 20}, "needs more than the 64 MiB")
 	if out.Status != result.OK || len(out.Metrics) != 0 || !strings.Contains(out.NA["uniform"], "64 MiB") {
 		t.Errorf("%+v", out)
 	}
