@@ -11,13 +11,14 @@ import (
 
 	"github.com/cairndb/cairn/bench/internal/harness"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 )
 
 func TestMain(m *testing.M) {
 	if harness.IsChild() {
 		harness.Child()
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.Tests(m.Run))
 }
 
 // call runs a command line and returns what it printed.

@@ -36,8 +36,9 @@ func cairnSettings(opts Options) []Setting {
 }
 
 type cairnStore struct {
-	db   *cairn.DB
-	bufs sync.Pool // of *[]byte, for the values of gets
+	db    *cairn.DB
+	bufs  sync.Pool // of *[]byte, for the values of gets
+	spare spare[*cairn.Batch]
 }
 
 func openCairn(dir string, opts Options) (Store, error) {
@@ -75,11 +76,12 @@ func (s *cairnStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *cairnStore) PutBatch(pairs Pairs) (string, error) {
-	b := cairn.NewBatch()
-	for key, value := range pairs {
-		b.Put(key, value)
-	}
-	return "", s.db.Write(b)
+	b := s.spare.take(cairn.NewBatch)
+	size := addAll(pairs, b.Put)
+	err := s.db.Write(b)
+	b.Reset()
+	s.spare.give(b, size)
+	return "", err
 }
 
 func (s *cairnStore) View(fn func(Reader) error) error {

@@ -51,6 +51,7 @@ type goleveldbStore struct {
 	db    *leveldb.DB
 	write *opt.WriteOptions
 	opts  *opt.Options
+	spare *spare[*leveldb.Batch]
 }
 
 func openGoleveldb(dir string, opts Options) (Store, error) {
@@ -62,7 +63,7 @@ func openGoleveldb(dir string, opts Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goleveldbStore{db, &opt.WriteOptions{Sync: opts.Sync}, o}, nil
+	return goleveldbStore{db, &opt.WriteOptions{Sync: opts.Sync}, o, &spare[*leveldb.Batch]{}}, nil
 }
 
 func (s goleveldbStore) Close() error                { return s.db.Close() }
@@ -74,11 +75,12 @@ func (s goleveldbStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s goleveldbStore) PutBatch(pairs Pairs) (string, error) {
-	b := new(leveldb.Batch)
-	for key, value := range pairs {
-		b.Put(key, value)
-	}
-	return "", s.db.Write(b, s.write)
+	b := s.spare.take(func() *leveldb.Batch { return new(leveldb.Batch) })
+	size := addAll(pairs, b.Put)
+	err := s.db.Write(b, s.write)
+	b.Reset()
+	s.spare.give(b, size)
+	return "", err
 }
 
 func (s goleveldbStore) View(fn func(Reader) error) error {

@@ -39,6 +39,7 @@ type leveldbStore struct {
 	cache   *levigo.Cache // nil: LevelDB's own
 	read    *levigo.ReadOptions
 	write   *levigo.WriteOptions
+	spare   spare[*levigo.WriteBatch]
 }
 
 func openLevelDB(dir string, opts Options) (Store, error) {
@@ -73,6 +74,7 @@ func (s *leveldbStore) free() {
 
 func (s *leveldbStore) Close() error {
 	s.db.Close()
+	s.spare.end((*levigo.WriteBatch).Close)
 	s.free()
 	return nil
 }
@@ -85,12 +87,14 @@ func (s *leveldbStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *leveldbStore) PutBatch(pairs Pairs) (string, error) {
-	b := levigo.NewWriteBatch()
-	defer b.Close()
-	for key, value := range pairs {
-		b.Put(key, value)
+	b := s.spare.take(levigo.NewWriteBatch)
+	size := addAll(pairs, b.Put)
+	err := s.db.Write(s.write, b)
+	b.Clear()
+	if !s.spare.give(b, size) {
+		b.Close()
 	}
-	return "", s.db.Write(s.write, b)
+	return "", err
 }
 
 func (s *leveldbStore) View(fn func(Reader) error) error {

@@ -39,6 +39,9 @@ func lmdbSettings(opts Options) []Setting {
 	set := []Setting{{fmt.Sprintf("mdb_env_set_mapsize(%d)", lmdbMapBytes),
 		"the default is 1 MiB, and a full map an error; its documentation advises the largest size one may ever need: it takes address space only. A full map is doubled"}}
 	set = append(set, Setting{"empty values refused", errLMDBEmpty.Error()})
+	if opts.Memory > 0 {
+		set = append(set, Setting{"MDB_NORDAHEAD", "its documentation advises it for random reads of a store larger than memory"})
+	}
 	if opts.Sync {
 		return set
 	}
@@ -53,6 +56,9 @@ func openLMDB(dir string, opts Options) (Store, error) {
 	}
 	if opts.ReadOnly {
 		flags |= lmdb.Readonly
+	}
+	if opts.Memory > 0 {
+		flags |= lmdb.NoReadahead
 	}
 	env, size, err := openLMDBEnv(dir, flags)
 	if err != nil {

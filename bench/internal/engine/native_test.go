@@ -100,6 +100,24 @@ func TestNativeScan(t *testing.T) {
 	})
 }
 
+func TestRocksDBDeletesWithoutSync(t *testing.T) {
+	natives(t, func(t *testing.T, d Driver) {
+		s := openTest(t, d, Options{Sync: true})
+		lax, ok := s.(UnsyncedDeleter)
+		if ok != (d.Info.Name == "rocksdb") {
+			t.Fatalf("deletes without a sync: %v", ok)
+		}
+		if !ok {
+			return
+		}
+		check(t, s.Put(testKey(1), wanted(1)))
+		check(t, lax.DeleteUnsynced(testKey(1)))
+		if err := s.Get(testKey(1), func([]byte) error { return nil }); !errors.Is(err, ErrNotFound) {
+			t.Errorf("after its delete: %v", err)
+		}
+	})
+}
+
 func TestEmptyValues(t *testing.T) {
 	natives(t, func(t *testing.T, d Driver) {
 		s := openTest(t, d, Options{})

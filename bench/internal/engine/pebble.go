@@ -109,7 +109,11 @@ func (s pebbleStore) Pairs(see func(key, value []byte) error) error {
 }
 
 func (s pebbleStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
-	return ended(s.walkPairs(&pebble.IterOptions{LowerBound: from}, limited(n, see)))
+	var bounds *pebble.IterOptions // an empty bound that is not nil is a fault under pebble's own assertions
+	if len(from) > 0 {
+		bounds = &pebble.IterOptions{LowerBound: from}
+	}
+	return ended(s.walkPairs(bounds, limited(n, see)))
 }
 
 // Settle waits for flushes and compactions that run; Pebble starts those that are

@@ -41,10 +41,12 @@ type rocksdbStore struct {
 	cache   *grocksdb.Cache // nil: RocksDB's own
 	read    *grocksdb.ReadOptions
 	write   *grocksdb.WriteOptions
+	lax     *grocksdb.WriteOptions // never synced
+	spare   spare[*grocksdb.WriteBatch]
 }
 
 func openRocksDB(dir string, opts Options) (Store, error) {
-	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions()}
+	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions(), lax: grocksdb.NewDefaultWriteOptions()}
 	s.write.SetSync(opts.Sync)
 	if opts.Memory > 0 {
 		s.limit(opts.Memory)
@@ -75,6 +77,7 @@ func (s *rocksdbStore) limit(memory int64) {
 func (s *rocksdbStore) free() {
 	s.read.Destroy()
 	s.write.Destroy()
+	s.lax.Destroy()
 	s.options.Destroy()
 	if s.cache != nil {
 		s.cache.Destroy()
@@ -83,6 +86,7 @@ func (s *rocksdbStore) free() {
 
 func (s *rocksdbStore) Close() error {
 	s.db.Close()
+	s.spare.end((*grocksdb.WriteBatch).Destroy)
 	s.free()
 	return nil
 }
@@ -90,17 +94,23 @@ func (s *rocksdbStore) Close() error {
 func (s *rocksdbStore) Put(key, value []byte) error { return s.db.Put(s.write, key, value) }
 func (s *rocksdbStore) Delete(key []byte) error     { return s.db.Delete(s.write, key) }
 
+// DeleteUnsynced is a delete whose WriteOptions.sync is false whatever the store was
+// opened with.
+func (s *rocksdbStore) DeleteUnsynced(key []byte) error { return s.db.Delete(s.lax, key) }
+
 func (s *rocksdbStore) Get(key []byte, see func([]byte) error) error {
 	return rocksdbReader{s.db, s.read}.Get(key, see)
 }
 
 func (s *rocksdbStore) PutBatch(pairs Pairs) (string, error) {
-	b := grocksdb.NewWriteBatch()
-	defer b.Destroy()
-	for key, value := range pairs {
-		b.Put(key, value)
+	b := s.spare.take(grocksdb.NewWriteBatch)
+	size := addAll(pairs, b.Put)
+	err := s.db.Write(s.write, b)
+	b.Clear()
+	if !s.spare.give(b, size) {
+		b.Destroy()
 	}
-	return "", s.db.Write(s.write, b)
+	return "", err
 }
 
 func (s *rocksdbStore) View(fn func(Reader) error) error {

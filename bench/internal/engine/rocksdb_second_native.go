@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/linxGnu/grocksdb"
 )
 
@@ -74,11 +75,12 @@ func rocksdbError(err error) error {
 // interface has no call for it.
 func rocksdbVersion() string {
 	const unknown = "librocksdb (version unknown)"
-	dir, err := os.MkdirTemp("", "cairn-bench-rocksdb-*")
+	dir, release, err := scratch.Make(os.TempDir())
 	if err != nil {
 		return unknown
 	}
-	defer os.RemoveAll(dir)
+	defer scratch.Remove(dir)
+	defer release()
 	s, err := openRocksDB(dir, Options{})
 	if err != nil || s.Close() != nil {
 		return unknown

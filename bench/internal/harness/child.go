@@ -10,16 +10,18 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
-// childMark in the environment makes the program a child.
+// childMark in the environment makes the program a child. Its value is the directory of
+// the run: by it all processes are known that a child has started, whatever group or
+// session they made for themselves.
 const childMark = "CAIRN_BENCH_CHILD"
 
 // order is what the child is told.
@@ -48,8 +50,8 @@ func IsChild() bool { return os.Getenv(childMark) != "" }
 
 // Child runs the cell ordered on standard input and exits.
 func Child() {
-	if helper.Asked() {
-		helper.Main()
+	if peer.Asked() {
+		peer.Main()
 	}
 	if err := syncs.Enter(); err != nil {
 		fmt.Fprintln(os.Stderr, "cairn-bench: cannot be traced:", err)
@@ -65,24 +67,31 @@ func Child() {
 		fmt.Fprintln(os.Stderr, "cairn-bench: bad order:", err)
 		os.Exit(3)
 	}
-	watchParent(in, o.Root)
+	orphaned := watchParent(in, o.Root)
 	out := os.Stdout
 	os.Stdout = os.Stderr // what an engine prints must not mix with the answer
-	if err := json.NewEncoder(out).Encode(runCell(o)); err != nil {
-		os.Exit(3)
+	answer := runCell(o)
+	leaving.Lock()
+	if err := json.NewEncoder(out).Encode(answer); err != nil { // nobody reads it
+		leaving.Unlock()
+		orphaned()
 	}
 	os.Exit(0)
 }
 
-// watchParent ends the process, data first, when the harness is gone.
-func watchParent(in io.Reader, root string) {
-	var once sync.Once
-	orphaned := func() {
-		once.Do(func() {
-			removeForGood(root)
-			endGroup()
-			os.Exit(4)
-		})
+// leaving is held by the goroutine that ends the process: a cell whose processes are
+// being killed because the harness is gone must not exit before the data are removed.
+var leaving sync.Mutex
+
+// watchParent ends the process, data first, when the harness is gone; so does the
+// function it returns.
+func watchParent(in io.Reader, root string) (orphaned func()) {
+	orphaned = func() {
+		leaving.Lock()
+		killMarked(root)
+		scratch.Remove(root)
+		endGroup()
+		os.Exit(4)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, in)
@@ -94,18 +103,7 @@ func watchParent(in io.Reader, root string) {
 		<-signals
 		orphaned()
 	}()
-}
-
-// removeForGood removes a directory into which this very process may still be
-// writing.
-func removeForGood(dir string) {
-	for range 50 {
-		_ = os.RemoveAll(dir)
-		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+	return orphaned
 }
 
 func runCell(o order) outcome {

@@ -22,11 +22,13 @@
 //
 // # Invariants
 //
-// No child and no data directory outlive Run, however it ends: a child that
-// hangs is killed with its process group, on a signal too. If the harness itself
+// No child, nothing that a child started and no data directory outlive Run, however it
+// ends: a child that hangs is killed with its process group, on a signal too, and on
+// Linux with whatever has its mark in the environment. If the harness itself
 // is killed, children end by the closed pipe and, on Linux, by the parent-death
 // signal, and remove the data; what is left even so, because they were killed too,
-// is removed by the next run in the same directory, which knows it by a locked mark.
+// is removed by the next run in the same directory, which knows it by a
+// locked mark (package scratch).
 //
 // # Concurrency
 //

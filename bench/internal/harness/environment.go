@@ -36,6 +36,7 @@ func syncDelay(dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	_ = os.Remove(f.Name()) // refused on Windows while it is open
 	defer os.Remove(f.Name())
 	defer f.Close()
 	block := make([]byte, 4096)

@@ -6,14 +6,21 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
+// fakeTitle tells fakes from engines.
+const fakeTitle = "a fake"
+
 // Engines that misbehave, each in one way, to see that the harness notices.
 func registerFakes() {
+	registerLaxRocksDB()
 	fake("good", func(*fakeStore) {})
 	fake("loses", func(s *fakeStore) {
 		s.onPut = func(n int, key, value []byte) bool { return n != 3 }
@@ -39,6 +46,34 @@ func registerFakes() {
 	fake("hangs", func(s *fakeStore) {
 		s.onPut = func(int, []byte, []byte) bool { s.hang(); return false }
 	})
+	fake("glutton", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { s.ballast = append(s.ballast, filled(64<<20)); return true }
+	})
+	fake("leaves processes", func(s *fakeStore) {
+		s.onPut = func(n int, _, _ []byte) bool {
+			if n == 1 {
+				startLoose(false)
+				startLoose(true)
+			}
+			return true
+		}
+	})
+	fake("multiplies", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { multiply(); s.hang(); return false }
+	})
+	fake("deaf", func(s *fakeStore) {
+		s.onPut = func(int, []byte, []byte) bool { signal.Ignore(syscall.SIGTERM, os.Interrupt); s.hang(); return false }
+	})
+	fake("kills itself", func(s *fakeStore) {
+		s.onPut = func(n int, _, _ []byte) bool {
+			if n == 6 {
+				self, _ := os.FindProcess(os.Getpid())
+				self.Kill()
+			}
+			return true
+		}
+	})
+	fake("writes on", func(s *fakeStore) { s.writesOn = true })
 	liar := func(durable func(*fakeStore) error) func(*fakeStore) {
 		return func(s *fakeStore) {
 			if s.durable != nil {
@@ -75,7 +110,7 @@ func registerFakes() {
 
 func fake(name string, how func(*fakeStore)) {
 	engine.Register(engine.Driver{
-		Info: engine.Info{Name: name, Title: "a fake", Cannot: map[engine.Ability]string{
+		Info: engine.Info{Name: name, Title: fakeTitle, Cannot: map[engine.Ability]string{
 			engine.CanOrder: "a fake", engine.CanBatch: "a fake has no batch", engine.CanView: "a fake",
 			engine.CanKeys: "a fake walks no keys", engine.CanPairs: "a fake walks no pairs",
 			engine.CanScan: "a fake scans nothing", engine.CanShare: "a fake has one map", engine.CanSettle: "a fake has nothing to settle",
@@ -107,6 +142,8 @@ type fakeStore struct {
 	lazyDelete bool
 	dirtyMark  bool // while open; with the mark left behind it does not open
 
+	writesOn bool // after Close, into files it leaves open
+	ballast  [][]byte
 	graves   []string                            // deleted keys that come back at close
 	onPut    func(n int, key, value []byte) bool // false: acknowledge and do nothing
 	onDelete func(n int, key []byte) bool
@@ -122,7 +159,7 @@ func (s *fakeStore) load() error {
 	}
 	files, err := os.ReadDir(s.dir)
 	for _, f := range files {
-		if f.Name() == "log" || f.Name() == "dirty" {
+		if f.Name() == "log" || f.Name() == "dirty" || strings.HasPrefix(f.Name(), "litter") {
 			continue
 		}
 		s.values[f.Name()], err = os.ReadFile(filepath.Join(s.dir, f.Name()))
@@ -168,6 +205,9 @@ func (s *fakeStore) Get(key []byte, see func([]byte) error) error {
 }
 
 func (s *fakeStore) Close() error {
+	if s.writesOn {
+		go s.litter()
+	}
 	if s.log != nil {
 		s.log.Close()
 	}
@@ -189,6 +229,48 @@ func (s *fakeStore) Close() error {
 		}
 	}
 	return nil
+}
+
+// litter makes files for as long as the process lives and closes none.
+func (s *fakeStore) litter() {
+	for {
+		f, err := os.CreateTemp(s.dir, "litter")
+		if err != nil {
+			return
+		}
+		f.WriteString("x")
+	}
+}
+
+// startLoose starts a process that holds the child's output open; away: in a session
+// of its own.
+func startLoose(away bool) {
+	args := []string{"sleep", "600"}
+	if away {
+		args = append([]string{"setsid"}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+}
+
+// multiply starts processes that start processes, each in a session of its own.
+func multiply() {
+	const generation = `for i in 1 2 3 4 5 6; do setsid sh -c 'for j in 1 2 3 4 5 6; do setsid sleep 600 & done; sleep 600' & done; sleep 600`
+	if err := exec.Command("sh", "-c", generation).Start(); err != nil {
+		panic(err)
+	}
+}
+
+// filled is memory that is really there.
+func filled(size int) []byte {
+	b := make([]byte, size)
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	return b
 }
 
 // hang starts a process of its own, leaves both pids beside the store and never

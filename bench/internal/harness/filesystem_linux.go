@@ -6,6 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// full reports whether the file system of dir has less than a twentieth left. Not every
+// engine says so when that is why it failed.
+func full(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Blocks > 0 && st.Bavail < st.Blocks/20
+}
+
 // filesystem names the file system of dir and says whether it is only memory.
 func filesystem(dir string) (name string, volatile bool) {
 	var st unix.Statfs_t

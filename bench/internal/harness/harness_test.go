@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -21,10 +22,13 @@ func TestMain(m *testing.M) {
 	if IsChild() {
 		Child()
 	}
+	if dir := os.Getenv(smallMark); dir != "" {
+		runOnSmallDisk(dir)
+	}
 	if dir := os.Getenv(harnessMark); dir != "" {
 		runHangingHarness(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.Tests(m.Run))
 }
 
 // run carries out a small plan on the named engines.
@@ -68,6 +72,8 @@ func TestMisbehaviourIsSeenAndShownAsWhatItIs(t *testing.T) {
 		{"forgets at close", "w4", result.Void, "lost"},
 		{"fails", "w1", result.Failed, "the disk is on fire"},
 		{"crashes", "w1", result.Crashed, "panic: a fault of the engine"},
+		{"kills itself", "w1", result.Crashed, "signal: killed"},
+		{"writes on", "w1", result.OK, ""},
 		{"exits", "w1", result.Crashed, "exit status 0"},
 		{"hangs", "w1", result.Hung, "no end after"},
 		{"good", "w0", result.OK, ""},
@@ -204,6 +210,9 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 		{15 * time.Minute, "[1 2 1]"}, {18 * time.Minute, "[1 2 2]"}, {19 * time.Minute, "[1 3 2]"}, {28 * time.Minute, "[2 2 2]"}, {time.Hour, "[3 3 3]"},
 	} {
 		plan := planOf(10, 1, 3)
+		if c.budget > 0 {
+			c.budget += plan.verifyEstimate(0)
+		}
 		plan.FitRounds(c.budget, 0, 3)
 		var got []int
 		for i := range plan.Tables {
@@ -227,7 +236,7 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 
 func TestCheapestTablesGetTheTimeFirst(t *testing.T) {
 	plan := planOf(10, 3, 1)
-	plan.FitRounds(17*time.Minute, 0, 3)
+	plan.FitRounds(17*time.Minute+plan.verifyEstimate(0), 0, 3)
 	if got := fmt.Sprint(plan.rounds(0), plan.rounds(1), plan.rounds(2)); got != "1 1 3" {
 		t.Errorf("rounds %s, want 1 1 3", got)
 	}

@@ -77,17 +77,26 @@ func (p *Plan) spread(once []time.Duration, spent time.Duration) {
 
 // Estimate guesses how long the whole plan takes.
 func (p *Plan) Estimate(syncDelay time.Duration) time.Duration {
-	var total time.Duration
+	total := p.verifyEstimate(syncDelay)
 	for i := range p.Tables {
 		total += time.Duration(p.rounds(i)) * p.tableEstimate(i, syncDelay)
 	}
 	return total
 }
 
-// EstimateOnce guesses how long the first round takes.
-func (p *Plan) EstimateOnce(syncDelay time.Duration) (total time.Duration) {
+// EstimateOnce guesses how long the verification by counting syncs and the first round
+// take.
+func (p *Plan) EstimateOnce(syncDelay time.Duration) time.Duration {
+	total := p.verifyEstimate(syncDelay)
 	for i := range p.Tables {
 		total += p.tableEstimate(i, syncDelay)
+	}
+	return total
+}
+
+func (p *Plan) verifyEstimate(syncDelay time.Duration) (total time.Duration) {
+	for _, one := range p.probes() {
+		total += one.estimate(syncDelay)
 	}
 	return total
 }
@@ -127,7 +136,7 @@ func (c cell) estimate(syncDelay time.Duration) time.Duration {
 	if c.driver.Info.Absent != "" {
 		return 0
 	}
-	return c.Workload.Estimate(c.Params, c.driver.Info, syncDelay)
+	return c.Workload.TimeOf(c.Params, c.driver.Info, syncDelay)
 }
 
 // limit is the time after which the cell counts as hung: far more than it takes.

@@ -25,6 +25,8 @@ const (
 	probeGoroutines = 4
 	probeShared     = 10 // puts of each goroutine
 	probeValue      = 500
+
+	probeCommits = probePuts + probeDeletes + probeBatches + probeGoroutines*probeShared
 )
 
 // probe makes a few commits of every kind and tells the tracer of each.

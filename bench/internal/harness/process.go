@@ -18,6 +18,10 @@ import (
 // errInterrupted ends a run: the context was cancelled while a child ran.
 var errInterrupted = errors.New("interrupted")
 
+// outputPatience is how long, after a child's end, what it started may still hold its
+// output open.
+const outputPatience = 2 * time.Second
+
 // launch is what else is done around the start of a child; either may be nil.
 type launch struct {
 	prepare func(*exec.Cmd)
@@ -42,10 +46,10 @@ func spawn(ctx context.Context, o order, limit time.Duration, around launch) (ou
 	var answer bytes.Buffer
 	stderr := &tail{limit: 16 << 10}
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), childMark+"=1")
+	cmd.Env = append(os.Environ(), childMark+"="+o.Root)
 	cmd.Dir = o.Root
 	cmd.Stdout, cmd.Stderr = &answer, stderr
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = outputPatience
 	isolate(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -61,20 +65,29 @@ func spawn(ctx context.Context, o order, limit time.Duration, around launch) (ou
 	if err != nil {
 		return outcome{}, fmt.Errorf("starting a child: %w", err)
 	}
+	end := func() { killGroup(cmd); killMarked(o.Root) }
 	if _, err := stdin.Write(append(line, '\n')); err != nil {
-		killGroup(cmd)
+		end()
 	}
-	killed := watch(ctx, cmd, limit)
+	killed := watch(ctx, end, limit)
 	waitErr := cmd.Wait()
 	why := killed()
-	killGroup(cmd) // whatever the child started itself
+	left := killMarked(o.Root) // whatever the child started itself
+	killGroup(cmd)
 	if why == killedByContext {
 		return outcome{}, errInterrupted
 	}
 	if why == killedByLimit {
 		return outcome{Status: result.Hung, Reason: fmt.Sprintf("no end after %s; killed", limit)}, nil
 	}
-	return conclude(cmd.ProcessState, waitErr, answer.Bytes(), stderr.String()), nil
+	if errors.Is(waitErr, exec.ErrWaitDelay) {
+		waitErr = nil // it ended well; what it left held its output open
+	}
+	out := conclude(cmd.ProcessState, waitErr, answer.Bytes(), stderr.String())
+	if left > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("left %d processes running when it had ended; they were killed", left))
+	}
+	return out, nil
 }
 
 // Why a child was killed, if it was.
@@ -84,9 +97,9 @@ const (
 	killedByLimit
 )
 
-// watch kills the child's group when the context ends or the limit is over. The
-// returned function stops the watch and says what happened.
-func watch(ctx context.Context, cmd *exec.Cmd, limit time.Duration) func() int {
+// watch ends the child and what it started when the context ends or the limit is over.
+// The returned function stops the watch and says what happened.
+func watch(ctx context.Context, end func(), limit time.Duration) func() int {
 	done, ended := make(chan struct{}), make(chan int, 1)
 	go func() {
 		timer := time.NewTimer(limit)
@@ -100,7 +113,7 @@ func watch(ctx context.Context, cmd *exec.Cmd, limit time.Duration) func() int {
 		case <-done:
 		}
 		if why != notKilled {
-			killGroup(cmd)
+			end()
 		}
 		ended <- why
 	}()

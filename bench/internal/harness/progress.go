@@ -95,8 +95,22 @@ func (p *Progress) tick(stop chan struct{}) {
 }
 
 // verifying shows that the sync calls of an engine are being counted.
-func (p *Progress) verifying(engine string, sync bool) {
-	p.show("counting the sync calls of "+engine+onOff(sync), 0)
+func (p *Progress) verifying(one probing) {
+	if p == nil {
+		return
+	}
+	p.show("counting the sync calls of "+one.driver.Info.Name+onOff(one.sync), one.estimate(p.syncDelay))
+}
+
+// verified takes what that should have taken off the time left.
+func (p *Progress) verified(one probing) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left -= one.estimate(p.syncDelay)
+	p.guess = 0
 }
 
 func onOff(sync bool) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -27,11 +28,11 @@ type Config struct {
 // Run carries the plan out. When the context is cancelled it kills the child,
 // removes the data and returns what was measured so far with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
-	root, release, err := makeRoot(cfg.Dir)
+	root, release, err := scratch.Make(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer removeForGood(root)
+	defer scratch.Remove(root)
 	defer release()
 	run := describe(plan, cfg)
 	started := time.Now()
@@ -133,10 +134,17 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 	if r.cfg.Settle {
 		defer settle()
 	}
-	defer removeForGood(dir)
+	defer scratch.Remove(dir)
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
-	return r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+	out, err := r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
+	if err == nil && out.Status.Bad() && full(dir) {
+		out.Reason += fullDisk
+	}
+	return out, err
 }
+
+// fullDisk is added to what went wrong.
+const fullDisk = " (the file system of the data is almost full)"
 
 // storeDir makes an empty directory for the next store.
 func (r *runner) storeDir() (string, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/syncs"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -21,20 +22,41 @@ const probeLimit = time.Minute
 // verify counts, before anything is timed, the sync calls of every engine in every
 // mode of the plan.
 func (r *runner) verify(ctx context.Context) error {
-	for _, d := range r.plan.Engines {
+	for _, p := range r.plan.probes() {
+		r.cfg.Progress.verifying(p)
+		seen, err := r.probe(ctx, p.driver, p.sync)
+		if err != nil {
+			return err
+		}
+		r.cfg.Progress.verified(p)
+		r.run.Durability = append(r.run.Durability, seen...)
+	}
+	return nil
+}
+
+// probing is one run under the tracer to be.
+type probing struct {
+	driver engine.Driver
+	sync   bool
+}
+
+// estimate guesses how long it takes: the tracer holds every sync back.
+func (p probing) estimate(syncDelay time.Duration) time.Duration {
+	return workload.CommitsTime(p.driver.Info, p.sync, probeCommits, syncDelay+syncs.Hold)
+}
+
+// probes lists what verify does.
+func (p *Plan) probes() []probing {
+	var all []probing
+	for _, d := range p.Engines {
 		if d.Info.Absent != "" || !d.Info.Can(engine.CanSync) || !d.Info.Can(engine.CanDisk) {
 			continue
 		}
-		for _, sync := range r.plan.syncModes() {
-			r.cfg.Progress.verifying(d.Info.Name, sync)
-			seen, err := r.probe(ctx, d, sync)
-			if err != nil {
-				return err
-			}
-			r.run.Durability = append(r.run.Durability, seen...)
+		for _, sync := range p.syncModes() {
+			all = append(all, probing{d, sync})
 		}
 	}
-	return nil
+	return all
 }
 
 func (p *Plan) syncModes() []bool {
@@ -53,7 +75,7 @@ func (r *runner) probe(ctx context.Context, d engine.Driver, sync bool) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	defer removeForGood(dir)
+	defer scratch.Remove(dir)
 	var tracer *syncs.Tracer
 	var why error
 	watched := launch{

@@ -1,6 +1,12 @@
 package syncs
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
+
+// Hold is how long a sync waits for an acknowledgement that does not wait for it.
+const Hold = time.Millisecond
 
 // Kind says what sort of commit is counted; its names are the caller's.
 type Kind uint8

@@ -15,9 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold is how long a sync waits for an acknowledgement that does not wait for it.
-const hold = time.Millisecond
-
 // lookUp is how often a tracer that hears nothing asks whether the child has ended.
 const lookUp = 100 * time.Millisecond
 
@@ -170,7 +167,7 @@ func (t *Tracer) take(listener int) error {
 	case c.sync && c.elsewhere:
 		t.tally.report.Elsewhere++
 	case c.sync:
-		t.held = append(t.held, heldCall{n.id, t.tally.syncBegins(c.name), time.Now().Add(hold)})
+		t.held = append(t.held, heldCall{n.id, t.tally.syncBegins(c.name), time.Now().Add(Hold)})
 		return nil
 	case c.name == "sync_file_range":
 		t.tally.report.Ranges++

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cairndb/cairn/bench/internal/scratch"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(leaverMark) != "" {
 		leave()
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.Tests(m.Run))
 }
 
 // Kinds of the traced program.

@@ -26,6 +26,9 @@ func (w Workload) KindsFor(info engine.Info) []CommitKind {
 	}
 	var out []CommitKind
 	for _, k := range kinds {
+		if k == DeleteCommits && info.Name == w.UnsyncedDeletes {
+			continue
+		}
 		if k == BatchCommits && !info.Can(engine.CanBatch) {
 			k = PutCommits
 		}

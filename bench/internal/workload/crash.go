@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
@@ -29,7 +29,7 @@ func init() {
 		Processes:  true,
 		Commits:    []CommitKind{PutCommits, BatchCommits},
 	})
-	helper.Register("victim", runVictim)
+	peer.Register("victim", runVictim)
 }
 
 // crashKills is how many times a cell's writer is killed.
@@ -133,7 +133,7 @@ func (c *crash) cycle(kill int) error {
 // victim starts a writer, notes its acknowledgements, kills it after some, and notes
 // those that were still on their way.
 func (c *crash) victim(after int) error {
-	w, err := helper.Start("victim", victimOrder{part{c.d.Info.Name, c.dir, c.p}, c.next})
+	w, err := peer.Start("victim", victimOrder{part{c.d.Info.Name, c.dir, c.p}, c.next})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 )
 
 // The writer repeats: crashSingles puts, one batch of crashBatch pairs. Commit seq
@@ -172,9 +172,9 @@ type victimOrder struct {
 
 // runVictim writes until it is killed. Each acknowledgement leaves the process, by
 // one write to a pipe, before the next commit begins.
-func runVictim(peer *helper.Peer) error {
+func runVictim(self *peer.Self) error {
 	var o victimOrder
-	if err := peer.Order(&o); err != nil {
+	if err := self.Order(&o); err != nil {
 		return err
 	}
 	d, err := engine.Find(o.Part.Engine)
@@ -190,7 +190,7 @@ func runVictim(peer *helper.Peer) error {
 		if err := m.commit(store, seq); err != nil {
 			return fmt.Errorf("commit %d: %w", seq, err)
 		}
-		if _, err := peer.Out.Write(binary.LittleEndian.AppendUint64(nil, seq)); err != nil {
+		if _, err := self.Out.Write(binary.LittleEndian.AppendUint64(nil, seq)); err != nil {
 			return err
 		}
 	}

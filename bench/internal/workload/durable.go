@@ -70,10 +70,13 @@ func durableConditions(p Params) []string {
 
 func durableEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	if p.Goroutines > 1 && !e.Can(engine.CanShare) {
-		return 300 * time.Millisecond
+		return idle
 	}
-	share := min(4, max(1, p.Goroutines)) // of commits that share a sync, at a guess
-	return 500*time.Millisecond + time.Duration(p.N)*(50*time.Microsecond+2*syncDelay/time.Duration(share)) + rawSyncs*syncDelay
+	total := starting + times(p.N, p.cost(e, syncDelay).put())
+	if p.Goroutines > 1 {
+		total -= times(p.N/2, syncDelay) // some engines let commits share a sync
+	}
+	return total + rawSyncs*syncDelay
 }
 
 func runDurable(rec *Recorder, d engine.Driver, dir string, p Params) error {

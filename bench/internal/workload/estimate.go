@@ -1,13 +1,44 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
-// cost guesses what operations of an engine take, for estimates: within a factor
-// of two on the machines seen so far.
+// Guesses are calibrated by the first round of a quick run on two cores; a test holds
+// them to it (testdata/quick-times.json).
+const (
+	// starting is a process started, its data made and what it wrote removed again.
+	starting = 70 * time.Millisecond
+	// idle is a process that finds that its engine cannot do the workload.
+	idle = 10 * time.Millisecond
+)
+
+// TimeOf guesses how long a cell takes, given the delay of one sync.
+func (w Workload) TimeOf(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
+	if e.Can(engine.CanGet) || w.WritesOnly {
+		return w.Estimate(p, e, syncDelay)
+	}
+	c := p.cost(e, syncDelay)
+	switch w.Name { // what writesOf does
+	case "w1":
+		return starting + times(2*p.N, c.put())
+	case "w4":
+		return starting + times(2*p.N, c.written())
+	}
+	return idle
+}
+
+// CommitsTime guesses how long a process takes that only makes some commits, each of
+// whose syncs takes syncDelay.
+func CommitsTime(e engine.Info, sync bool, commits int, syncDelay time.Duration) time.Duration {
+	c := Params{Sync: sync}.cost(e, syncDelay)
+	return starting + c.opening() + times(commits, c.put())
+}
+
+// cost guesses what operations of an engine take.
 type cost struct {
 	engine    engine.Info
 	sync      bool
@@ -19,62 +50,64 @@ func (p Params) cost(e engine.Info, syncDelay time.Duration) cost {
 	return cost{e, p.Sync && e.Can(engine.CanSync), syncDelay, p.ValueBytes}
 }
 
-// syncs is how many delays of a plain sync a commit takes: engines that write in
-// several places sync more than once.
-func (c cost) syncs() float64 {
-	switch c.engine.Name {
-	case "boltdb", "badger", "pogreb", "tokyocabinet", "tokyocabinet-bdb":
-		return 3.5
+func (c cost) is(names ...string) bool { return slices.Contains(names, c.engine.Name) }
+
+// synced is the wait for a commit to be durable. Engines that write in two places
+// sync twice, the second time less.
+func (c cost) synced() time.Duration {
+	switch {
+	case !c.sync:
+		return 0
+	case c.is("lmdb", "boltdb", "bbolt", "badger", "tokyo-hash", "tokyo-btree"):
+		return c.syncDelay * 9 / 5
 	}
-	return 2
+	return c.syncDelay
 }
 
 // put is a commit of one pair.
 func (c cost) put() time.Duration {
-	t := 8*time.Microsecond + time.Duration(4*c.value)
-	if isBolt(c.engine) {
-		t += 30 * time.Microsecond
-	}
-	if c.sync {
-		t += time.Duration(c.syncs() * float64(c.syncDelay))
-	}
 	if c.engine.Floor {
-		t = time.Microsecond
+		return c.written() + c.synced()
 	}
-	return t
+	return 3*time.Microsecond + time.Duration(2*c.value) + c.synced()
 }
+
+// written is one pair of a floor: a copy of its bytes.
+func (c cost) written() time.Duration { return time.Microsecond + time.Duration(c.value/2) }
 
 // batched is one pair of a batch.
 func (c cost) batched() time.Duration {
 	if !c.engine.Can(engine.CanBatch) {
 		return c.put()
 	}
-	return 3*time.Microsecond + time.Duration(6*c.value)
+	return 2*time.Microsecond + time.Duration(2*c.value)
 }
 
-// searching engines look into several tables for each read and each scan.
+// searching engines look into several tables for each read, and unpack a block.
 func (c cost) searching() bool {
-	switch c.engine.Name {
-	case "pebble", "badger", "goleveldb", "leveldb", "rocksdb":
-		return true
-	}
-	return false
+	return c.is("leveldb", "goleveldb", "rocksdb") || c.wandering()
 }
 
-// get is one random read.
+// wandering engines do for each step of a walk what others do for a read.
+func (c cost) wandering() bool { return c.is("pebble", "badger", "nutsdb-keys", "tokyo-btree") }
+
+// get is one random read, compared with what is expected.
 func (c cost) get() time.Duration {
-	t := 2500*time.Nanosecond + time.Duration(c.value/2)
+	t := 1200*time.Nanosecond + time.Duration(c.value/4)
 	if c.searching() {
-		t += 9 * time.Microsecond
+		t += time.Microsecond + time.Duration(4*c.value)
 	}
 	return t
 }
 
 // walked is one pair of an iteration.
 func (c cost) walked() time.Duration {
-	t := 500*time.Nanosecond + time.Duration(c.value/2)
-	if c.searching() {
-		t += time.Microsecond
+	t := 300*time.Nanosecond + time.Duration(c.value/4)
+	switch {
+	case c.wandering():
+		t += 2 * time.Microsecond
+	case c.searching():
+		t += time.Duration(c.value / 2)
 	}
 	return t
 }
@@ -82,19 +115,12 @@ func (c cost) walked() time.Duration {
 // scanned is a scan of n pairs.
 func (c cost) scanned(n int) time.Duration { return c.get() + times(n, c.walked()) }
 
-// opening is a store opened and closed again: Badger ends its compactions, Cairn
-// writes its tables.
+// opening is a store opened and closed again: Badger ends its compactions.
 func (c cost) opening() time.Duration {
-	switch c.engine.Name {
-	case "badger":
-		return 60 * time.Millisecond
-	case "cairn":
+	if c.is("badger") {
 		return 30 * time.Millisecond
 	}
-	return 8 * time.Millisecond
+	return 4 * time.Millisecond
 }
-
-// starting is a process with its data made.
-const starting = 150 * time.Millisecond
 
 func times(n int, d time.Duration) time.Duration { return time.Duration(n) * d }

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 )
 
 // gathering is the side of the processes workload that starts the others.
 type gathering struct {
 	rec     *Recorder
 	order   part
-	writer  *helper.Process
-	readers []*helper.Process
+	writer  *peer.Process
+	readers []*peer.Process
 }
 
 // heard is an answer of a process, or how it ended without one.
@@ -69,17 +69,17 @@ func (g *gathering) run() error {
 
 // start brings all processes to where they only have to open the store.
 func (g *gathering) start() (err error) {
-	if g.writer, err = helper.Start("writer", g.order); err != nil {
+	if g.writer, err = peer.Start("writer", g.order); err != nil {
 		return err
 	}
 	for range readerProcesses {
-		r, err := helper.Start("reader", g.order)
+		r, err := peer.Start("reader", g.order)
 		if err != nil {
 			return err
 		}
 		g.readers = append(g.readers, r)
 	}
-	for _, p := range append([]*helper.Process{g.writer}, g.readers...) {
+	for _, p := range append([]*peer.Process{g.writer}, g.readers...) {
 		if err := p.Hear(&account{}); err != nil {
 			return fmt.Errorf("starting a process: %w", err)
 		}
@@ -98,7 +98,7 @@ func (g *gathering) hearWriter(into *account) error {
 	return nil
 }
 
-func hear(p *helper.Process, reader int) heard {
+func hear(p *peer.Process, reader int) heard {
 	h := heard{reader: reader}
 	h.err = p.Hear(&h.account)
 	return h
@@ -195,10 +195,12 @@ func (g *gathering) readersEnd(opened []heard, ended <-chan heard) error {
 
 // kill ends what still runs.
 func (g *gathering) kill() {
+	all := g.readers
 	if g.writer != nil {
-		g.writer.Kill()
+		all = append(all, g.writer)
 	}
-	for _, r := range g.readers {
-		r.Kill()
+	for _, p := range all {
+		p.Kill()
+		_ = p.Wait() // one that is ending may still hold the lock of the store
 	}
 }

@@ -76,11 +76,7 @@ func largeConditions(p Params) []string {
 
 func largeEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
-	perByte := 4 * time.Nanosecond
-	if e.Floor {
-		perByte = time.Nanosecond
-	}
-	return starting + 3*c.opening() + times(3*p.N, c.put()) + times(2*p.N*p.ValueBytes, perByte)
+	return starting + 3*c.opening() + times(3*p.N, c.put()) + times(2*p.N, c.get())
 }
 
 // large is one run of it.

@@ -23,8 +23,13 @@ func init() {
 		Columns:    lifecyclePublishedColumns,
 		Estimate:   lifecycleEstimate,
 		Run:        runLifecyclePublished,
+
+		UnsyncedDeletes: laxInTheArticle,
 	})
 }
+
+// laxInTheArticle is the engine whose deletes the article did not sync.
+const laxInTheArticle = "rocksdb"
 
 var lifecyclePublishedColumns = []result.Column{
 	{Key: "put", Title: "put seq", Group: "time", Unit: result.NanosPerOp, Ranked: true},
@@ -82,7 +87,7 @@ func (l *lifecycle) publishedPhases() []func() error {
 
 // deletePublished: of one engine the article did not sync the deletes.
 func (l *lifecycle) deletePublished(order []int32) error {
-	if l.info.Name != "rocksdb" || !l.p.Sync {
+	if l.info.Name != laxInTheArticle || !l.p.Sync {
 		return l.deleteAll(order)
 	}
 	lax, ok := l.store.(engine.UnsyncedDeleter)

@@ -70,12 +70,9 @@ func loadGets(p Params) string {
 
 func loadEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
-	total := starting + 2*c.opening() + times(p.N, c.batched()+5*time.Microsecond) + times(3*p.N, c.get()) + times(3*p.N, c.walked())
+	total := starting + 2*c.opening() + times(p.N, c.batched()) + times(3*p.N, c.get()) + times(3*p.N, c.walked())
 	if e.Can(engine.CanScan) {
 		total += times(loadRanges(p.N), c.scanned(loadRange))
-	}
-	if isBolt(e) { // a batch at random places rewrites a page for each pair
-		total += times(p.N, 25*time.Microsecond)
 	}
 	if c.sync {
 		total += times(p.N/loadBatch, c.put())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/data"
@@ -28,6 +29,10 @@ func init() {
 		Vary:       varyMemory,
 	})
 }
+
+// MemoryOfItsOwn is what the process may have beside the memory its engine is allowed,
+// where the kernel bounds it: for the program, the Go runtime and the data to write.
+const MemoryOfItsOwn = 48 << 20
 
 // memoryTimes is how many times the memory allowed the data are.
 const memoryTimes = 4
@@ -61,7 +66,7 @@ func memoryConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), and a scan of all pairs", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N)),
 		fmt.Sprintf("the memory allowed is %d MiB, %s: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20, shareOfSet(p)),
-		"where the machine lets this program make a memory cgroup (version 2), the kernel holds the process to it, page cache included; a note at each row says whether it did. Where it did not, the page cache may hold the whole set, and the figures are of memory",
+		"where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it. Where nothing did, the page cache may hold the whole set, and the figures are of memory",
 		"peak RSS counts pages of mapped files too, which the kernel can take back; every value read is compared",
 	}
 }

@@ -37,6 +37,21 @@ func TestVariantsAreChosenByName(t *testing.T) {
 	}
 }
 
+// W1 as published does not ask RocksDB for durable deletes, so it does not judge them.
+func TestUnsyncedDeletesAreNotJudged(t *testing.T) {
+	for _, c := range []struct{ variant, engine, want string }{
+		{"published", "rocksdb", "[put batch]"}, {"published", "pebble", "[put delete batch]"}, {"sound", "rocksdb", "[put delete]"},
+	} {
+		w, err := Find("w1/" + c.variant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(w.KindsFor(engine.Info{Name: c.engine})); got != c.want {
+			t.Errorf("%s, %s: %s, want %s", c.variant, c.engine, got, c.want)
+		}
+	}
+}
+
 func TestEveryCellHasItsOwnID(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range All() {

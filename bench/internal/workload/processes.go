@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
-	"github.com/cairndb/cairn/bench/internal/helper"
+	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
@@ -32,8 +32,8 @@ func init() {
 			return []Params{p}
 		},
 	})
-	helper.Register("writer", func(p *helper.Peer) error { return takePart(p, (*participant).write) })
-	helper.Register("reader", func(p *helper.Peer) error { return takePart(p, (*participant).read) })
+	peer.Register("writer", func(s *peer.Self) error { return takePart(s, (*participant).write) })
+	peer.Register("reader", func(s *peer.Self) error { return takePart(s, (*participant).read) })
 }
 
 const (
@@ -139,9 +139,9 @@ type participant struct {
 	acc   account
 }
 
-func takePart(peer *helper.Peer, work func(*participant) error) error {
+func takePart(self *peer.Self, work func(*participant) error) error {
 	var o part
-	if err := peer.Order(&o); err != nil {
+	if err := self.Order(&o); err != nil {
 		return err
 	}
 	d, err := engine.Find(o.Engine)
@@ -150,19 +150,19 @@ func takePart(peer *helper.Peer, work func(*participant) error) error {
 	}
 	p := &participant{expectation: expect(o.Params)}
 	p.seen = make([]uint64, p.n)
-	if err := peer.Say(account{}); err != nil { // prepared
+	if err := self.Say(account{}); err != nil { // prepared
 		return err
 	}
-	reader := <-peer.Commands == "open to read"
+	reader := <-self.Commands == "open to read"
 	start := time.Now()
 	if p.store, err = d.Open(o.Dir, engine.Options{Sync: o.Params.Sync, ReadOnly: reader}); err != nil {
-		return peer.Say(account{Failed: "open: " + strings.ReplaceAll(err.Error(), o.Dir, "STORE")})
+		return self.Say(account{Failed: "open: " + strings.ReplaceAll(err.Error(), o.Dir, "STORE")})
 	}
 	p.acc.Opened = time.Since(start)
-	if err := peer.Say(p.acc); err != nil {
+	if err := self.Say(p.acc); err != nil {
 		return err
 	}
-	<-peer.Commands
+	<-self.Commands
 	start = time.Now()
 	err = work(p)
 	p.acc.Took = time.Since(start)
@@ -174,7 +174,7 @@ func takePart(peer *helper.Peer, work func(*participant) error) error {
 	case err != nil:
 		p.acc.Failed = err.Error()
 	}
-	return peer.Say(p.acc)
+	return self.Say(p.acc)
 }
 
 func (p *participant) write() error {

@@ -100,7 +100,7 @@ func singlePublishedConditions(p Params) []string {
 func singleEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
 	gets := min(singleGets, p.N)
-	return 2*starting + times(12, c.opening()) + times(4*p.N, c.put()) + times(gets, c.batched()) + times(p.N, c.get()) + 100*time.Millisecond
+	return starting + times(12, c.opening()) + times(4*p.N, c.put()) + times(gets, c.batched()) + times(p.N, c.get())
 }
 
 // single is one run of W2.

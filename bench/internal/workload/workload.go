@@ -35,6 +35,8 @@ type Workload struct {
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
 	Commits []CommitKind // of which its durability is verified; nil: puts, deletes and batches
+	// UnsyncedDeletes names the one engine whose deletes are not synced even with sync on.
+	UnsyncedDeletes string
 }
 
 // Common are the columns every workload has, by Recorder.Begin and End.

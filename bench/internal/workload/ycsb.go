@@ -75,7 +75,7 @@ func ycsbTheta(p Params) float64 {
 func ycsbEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
 	if p.Goroutines > 1 && !e.Can(engine.CanShare) {
-		return starting
+		return idle
 	}
 	ops := ycsbOps(p.N)
 	writes := times(ops*115/100, c.put())
@@ -84,7 +84,7 @@ func ycsbEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duratio
 	if e.Can(engine.CanScan) {
 		scans = times(ops, c.scanned(longestScan/2))
 	}
-	return 2*starting + 2*c.opening() + times(p.N, c.batched()) + writes + reads + scans
+	return starting + 2*c.opening() + times(p.N, c.batched()) + writes + reads + scans
 }
 
 func runYCSB(rec *Recorder, d engine.Driver, dir string, p Params) error {

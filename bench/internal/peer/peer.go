@@ -1,4 +1,4 @@
-// Package helper provides processes that a workload starts beside its own: writers
+// Package peer provides processes that a workload starts beside its own: writers
 // to be killed, readers in other processes.
 //
 // # Protocol
@@ -6,14 +6,14 @@
 // The program starts itself again with a role in the environment. It reads its
 // order, one line of JSON, from standard input, then lines of commands; it answers
 // on standard output. When standard input ends, whoever started it is gone, and it
-// exits at once. Helpers belong to the process group of the cell that started them,
-// so they end with it.
+// exits at once. Peers belong to the process group of the cell that started them, so
+// they end with it.
 //
 // # Concurrency
 //
 // Roles are registered by init functions. A Process is for one goroutine; Kill may
 // be called from another.
-package helper
+package peer
 
 import (
 	"bufio"
@@ -29,30 +29,30 @@ import (
 )
 
 // roleMark in the environment names the role.
-const roleMark = "CAIRN_BENCH_HELPER"
+const roleMark = "CAIRN_BENCH_PEER"
 
-// Peer is the helper's side.
-type Peer struct {
+// Self is a peer seen from inside.
+type Self struct {
 	order    []byte
 	Commands <-chan string
 	Out      *os.File // what is written is read by the process that started this one
 }
 
-// Order reads what the helper is told.
-func (p *Peer) Order(into any) error { return json.Unmarshal(p.order, into) }
+// Order reads what the peer is told.
+func (s *Self) Order(into any) error { return json.Unmarshal(s.order, into) }
 
 // Say writes one line of JSON.
-func (p *Peer) Say(v any) error { return json.NewEncoder(p.Out).Encode(v) }
+func (s *Self) Say(v any) error { return json.NewEncoder(s.Out).Encode(v) }
 
-var roles = map[string]func(*Peer) error{}
+var roles = map[string]func(*Self) error{}
 
 // Register adds a role.
-func Register(name string, run func(*Peer) error) { roles[name] = run }
+func Register(name string, run func(*Self) error) { roles[name] = run }
 
 var mayStart bool // this program plays the roles it starts
 
-// Asked reports whether this process was started as a helper. If so main calls
-// Main at once. A program that does not ask cannot start helpers: started again it
+// Asked reports whether this process was started as a peer. If so main calls
+// Main at once. A program that does not ask cannot start peers: started again it
 // would do all over what it does now.
 func Asked() bool {
 	mayStart = true
@@ -77,16 +77,16 @@ func Main() {
 			commands <- strings.TrimSpace(command)
 		}
 	}()
-	peer := &Peer{order: line, Commands: commands, Out: os.Stdout}
+	self := &Self{order: line, Commands: commands, Out: os.Stdout}
 	os.Stdout = os.Stderr // what an engine prints must not mix with the answers
-	if err := run(peer); err != nil {
+	if err := run(self); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// Process is a helper seen from the side that started it.
+// Process is a peer seen from the side that started it.
 type Process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -96,10 +96,10 @@ type Process struct {
 	err   error
 }
 
-// Start starts a helper.
+// Start starts a peer.
 func Start(role string, order any) (*Process, error) {
 	if !mayStart {
-		return nil, errors.New("helper: this program does not play the roles it starts (Asked)")
+		return nil, errors.New("peer: this program does not play the roles it starts (Asked)")
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -122,7 +122,7 @@ func Start(role string, order any) (*Process, error) {
 	}
 	p.Out = bufio.NewReaderSize(out, 1<<16)
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting a helper: %w", err)
+		return nil, fmt.Errorf("starting a peer: %w", err)
 	}
 	return p, p.write(append(line, '\n'))
 }
@@ -132,12 +132,12 @@ func (p *Process) Tell(command string) error { return p.write([]byte(command + "
 
 func (p *Process) write(line []byte) error {
 	if _, err := p.in.Write(line); err != nil {
-		return fmt.Errorf("telling a helper: %w", err)
+		return fmt.Errorf("telling a peer: %w", err)
 	}
 	return nil
 }
 
-// Hear reads one line of JSON; if the helper ended before, the error says how.
+// Hear reads one line of JSON; if the peer ended before, the error says how.
 func (p *Process) Hear(into any) error {
 	line, err := p.Out.ReadBytes('\n')
 	if err != nil {
@@ -146,13 +146,13 @@ func (p *Process) Hear(into any) error {
 	return json.Unmarshal(line, into)
 }
 
-// Kill ends the helper without warning (SIGKILL).
+// Kill ends the peer without warning (SIGKILL).
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
 // errEnded is an end without a word.
 var errEnded = errors.New("it ended without an answer")
 
-// Wait returns when the helper has ended, with an error that says how if it was not
+// Wait returns when the peer has ended, with an error that says how if it was not
 // told to.
 func (p *Process) Wait() error {
 	p.ended.Do(func() {
@@ -167,7 +167,7 @@ func (p *Process) Wait() error {
 	return p.err
 }
 
-// complaints keeps the beginning of what a helper writes to standard error.
+// complaints keeps the beginning of what a peer writes to standard error.
 type complaints struct {
 	sync.Mutex
 	text []byte

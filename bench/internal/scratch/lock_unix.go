@@ -1,6 +1,6 @@
 //go:build unix
 
-package harness
+package scratch
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockMark fails if a living harness has the mark.
-func lockMark(mark *os.File) error {
+// lock fails if a living owner has the mark.
+func lock(mark *os.File) error {
 	return unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
