@@ -39,9 +39,13 @@ func soft(limit int64) int64 {
 // spare, as far as pages can go, and gives their memory back to the system. It
 // reports whether need bytes fit now. For those who spend of the same budget
 // otherwise; Fill makes room by itself. Pages that readers inside the epoch may
-// still use go back when these have left, at the next Room, Fill or Collect.
+// still use are waited for a moment; they go back when these have left, at the next Room,
+// Fill or Collect.
 func (c *Cache) Room(need int64) bool {
 	c.evictFor(need)
+	for try := 0; c.budget.Used()+need-c.heap.Spare() > c.budget.Limit() && c.retiring.Load() > 0 && try < yields; try++ {
+		c.letReadersOut()
+	}
 	if over := c.budget.Used() + need - c.soft; over > 0 {
 		c.heap.Scavenge(over)
 	}

@@ -193,7 +193,9 @@ func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	e.awaitBuffers(int64(size + tree.IndexBytes(records)))
+	need := int64(size + tree.IndexBytes(records))
+	e.awaitBuffers(need)
+	e.pages.Room(max(0, need-e.arenas.Spare())) // pages make way for memtables
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
@@ -203,7 +205,6 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 		e.arenas.Put(buf)
 		return nil, err
 	}
-	e.pages.Room(0) // pages make way for memtables
 	seg, err := e.newSegment(buf)
 	if err != nil {
 		e.arenas.Put(buf)
