@@ -22,7 +22,7 @@ const (
 	idleMark   = 200 * time.Millisecond // quiet time after which obsolete files are let go
 	// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
 	TargetTable  = 16 << 20
-	closeCompact = 64 << 20 // bytes of debt that Close still works off
+	closeCompact = 256 << 20 // bytes of debt that Close still works off
 )
 
 func (e *Engine) startBackground() {
