@@ -205,7 +205,7 @@ func (e *Engine) runJob(job *compact.Job) error {
 	for _, h := range tables {
 		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.Meta})
 	}
-	if err := e.install(edit, tables, nil); err != nil {
+	if err := e.install(edit, tables); err != nil {
 		e.withdraw(tables, err)
 		return err
 	}

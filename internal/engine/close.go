@@ -64,6 +64,9 @@ func (e *Engine) settle() error {
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
+	if did, err := e.mergeAll(); did || err != nil {
+		return err
+	}
 	if err := e.flushRest(); err != nil {
 		return err
 	}

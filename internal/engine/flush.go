@@ -72,7 +72,6 @@ func (e *Engine) flushLayer(l *tree.Layer) error {
 	start := time.Now()
 	edit := &manifest.Edit{}
 	var tables []*tree.Handle
-	level := 0
 	if l.Mem == nil {
 		tables = l.Tables()
 		edit.IngestedThrough = l.Seq
@@ -82,16 +81,12 @@ func (e *Engine) flushLayer(l *tree.Layer) error {
 		if l.Mem.Len() > 0 { // else its base may come from commits that failed
 			edit.LastSeq = l.Mem.LastSeq()
 		}
-		bottom := e.state.Load().Version.NumTables() == 0 && e.oldest(l)
-		if bottom && e.isClosing() {
-			level = manifest.Bottom // all there is: what Close would merge it to anyway
-		}
-		if tables, err = e.writeMemory(l.Mem, bottom, level); err != nil {
+		if tables, err = e.writeMemory(l.Mem, e.state.Load().Version.NumTables() == 0 && e.oldest(l)); err != nil {
 			return fmt.Errorf("flush: %w", err)
 		}
 	}
 	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Level: level, Run: e.runOf(l, h, level), Table: h.Meta})
+		edit.Added = append(edit.Added, manifest.Added{Run: runOf(l, h), Table: h.Meta})
 	}
 	if err := e.install(edit, tables, l); err != nil {
 		if l.Mem != nil {
@@ -106,20 +101,17 @@ func (e *Engine) flushLayer(l *tree.Layer) error {
 
 // runOf returns the id of the level 0 run that table h of layer l belongs to.
 // Tables of a flush are one run; ingested tables are as many as the transaction
-// had private runs, told apart by their sequences. Deeper levels have no run ids.
-func (e *Engine) runOf(l *tree.Layer, h *tree.Handle, level int) uint64 {
-	switch {
-	case level > 0:
-		return 0
-	case l.Mem != nil:
+// had private runs, told apart by their sequences.
+func runOf(l *tree.Layer, h *tree.Handle) uint64 {
+	if l.Mem != nil {
 		return max(l.Mem.LastSeq(), 1)
 	}
 	return h.Meta.GlobalSeq
 }
 
-// writeMemory writes a sealed memtable to tables of a level. An empty one makes
-// none. bottom says that there is nothing older.
-func (e *Engine) writeMemory(m *tree.Memory, bottom bool, level int) ([]*tree.Handle, error) {
+// writeMemory writes a sealed memtable to a table of level 0, none if it is empty.
+// bottom says that there is nothing older.
+func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
 	if m.Len() == 0 {
 		return nil, nil
 	}
@@ -129,25 +121,13 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool, level int) ([]*tree.Ha
 		Tombstones:  tombstone.Build(m.RangeDeletes()),
 		Snapshots:   e.snapshots(),
 		Bottom:      bottom,
-		TargetBytes: flushTarget(level),
+		TargetBytes: wholeTable,
 		Check:       e.stopped.Err,
-	}, level, uint64(m.Len()))
+	}, 0, uint64(m.Len()))
 }
 
-// flushTarget is the size of the tables of a flush: one, unless it goes where
-// tables are merged piece by piece.
-func flushTarget(level int) int64 {
-	if level == 0 {
-		return 1 << 40
-	}
-	return TargetTable
-}
-
-func (e *Engine) isClosing() bool {
-	e.commit.mu.Lock()
-	defer e.commit.mu.Unlock()
-	return e.commit.closing
-}
+// wholeTable is a size no table reaches: what is written at once becomes one.
+const wholeTable = 1 << 40
 
 // oldest reports whether l is the oldest layer.
 func (e *Engine) oldest(l *tree.Layer) bool {

@@ -58,13 +58,13 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 	return nil
 }
 
-// install makes an edit durable and then visible: tables become part of the
-// version, the layer they came from (nil: none) goes.
-func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed *tree.Layer) error {
+// install makes an edit durable and then visible: tables become part of the version,
+// the layers they came from, if any, go.
+func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...*tree.Layer) error {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
 	c := &e.commit
-	if flushed != nil {
+	if len(flushed) > 0 {
 		c.mu.Lock()
 		edit.LogStart = e.logStartWithout(flushed)
 		c.mu.Unlock()
@@ -92,36 +92,34 @@ func (e *Engine) syncDir() error {
 }
 
 // show publishes the state after an edit.
-func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle, flushed *tree.Layer) {
+func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle, flushed []*tree.Layer) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, h := range tables {
 		e.handles[h.Meta.Num] = h
 	}
-	layers := slices.Clone(e.state.Load().Layers)
-	if i := slices.Index(layers, flushed); i >= 0 {
-		layers = slices.Delete(layers, i, i+1)
-	}
+	layers := slices.DeleteFunc(slices.Clone(e.state.Load().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
 	e.publish(e.newState(layers, e.manifest.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.cond.Broadcast()
 	signal(e.wakeIndex)
 }
 
-// logStartWithout returns the first log segment that is needed once l is in the
-// tables: that of the oldest memtable left. commit.mu is held.
-func (e *Engine) logStartWithout(l *tree.Layer) uint64 {
+// logStartWithout returns the first log segment that is needed once what the layers
+// hold is in the tables: that of the oldest memtable left. commit.mu is held.
+func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 	layers := e.state.Load().Layers
 	for i := len(layers) - 1; i >= 0; i-- {
-		if layers[i] != l && layers[i].Mem != nil && layers[i].Mem.Seg != nil {
-			return layers[i].Mem.Seg.Num
+		switch l := layers[i]; {
+		case l.Mem == nil || l.Mem.Seg == nil:
+		case !slices.Contains(flushed, l):
+			return l.Mem.Seg.Num
+		default:
+			start = l.Mem.Seg.Num + 1
 		}
 	}
-	if l.Mem != nil && l.Mem.Seg != nil {
-		return l.Mem.Seg.Num + 1
-	}
-	return 0
+	return start
 }
 
 // rollManifest begins a new manifest when the old one has grown. A full disk
@@ -153,7 +151,7 @@ type obsoleteFile struct {
 }
 
 // retireFiles notes the files an installed edit has made useless.
-func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *tree.Layer) {
+func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Layer) {
 	for _, r := range edit.Removed {
 		h := e.handles[r.Num]
 		if isAdded(edit, r.Num) {
@@ -163,10 +161,12 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed *tree.Layer
 		delete(e.leftovers, r.Num)
 		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileTable, r.Num), edit: at, handle: h})
 	}
-	if flushed != nil && flushed.Mem != nil && flushed.Mem.Seg != nil {
-		flushed.Mem.Seg.Close()
-		e.commit.unsynced = slices.DeleteFunc(slices.Clone(e.commit.unsynced),
-			func(s *wal.Segment) bool { return s == flushed.Mem.Seg })
+	for _, l := range flushed {
+		if l.Mem != nil && l.Mem.Seg != nil {
+			l.Mem.Seg.Close()
+			e.commit.unsynced = slices.DeleteFunc(slices.Clone(e.commit.unsynced),
+				func(s *wal.Segment) bool { return s == l.Mem.Seg })
+		}
 	}
 	e.retireSegments(e.manifest.State().LogStart, at)
 }

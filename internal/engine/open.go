@@ -144,6 +144,7 @@ func (e *Engine) openTables(state *manifest.State) error {
 func (e *Engine) release0() error {
 	e.stop()
 	e.background.Wait()
+	e.closeSegments()
 	var errs []error
 	if rs := e.state.Swap(nil); rs != nil {
 		e.epochs.Retire(rs.Unref)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -10,46 +9,17 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// Report is what Verify found.
-type Report struct {
-	Tables   int    // tables read in full
-	Bytes    int64  // bytes of tables read
-	Entries  uint64 // rows, superseded ones and deletes included
-	Problems []error
-}
-
-// Verify reads every byte of every table and checks every checksum, the order of
-// keys, and that tables are what the manifest says. progress, if not nil, is told
-// the bytes done and the total. Damage is in the report, and joined in the error.
-func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
+// Verify reads and checks every byte of every table: see tree.State.Verify.
+func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (tree.Report, error) {
 	if err := e.Hold(); err != nil {
-		return Report{}, err
+		return tree.Report{}, err
 	}
 	defer e.Release()
 	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	total := tree.SizeOf(rs.Handles)
-	var rep Report
-	for _, h := range rs.Handles {
-		err := h.Verify(ctx, func(n int64) {
-			if progress != nil {
-				progress(rep.Bytes+n, total)
-			}
-		})
-		if ctx.Err() != nil {
-			return rep, ctx.Err()
-		}
-		if err != nil {
-			rep.Problems = append(rep.Problems, err)
-		}
-		rep.Tables++
-		rep.Bytes += h.Meta.Size
-		rep.Entries += h.Meta.Entries
-	}
-	rep.Problems = append(rep.Problems, rs.CheckOrder()...)
-	return rep, errors.Join(rep.Problems...)
+	return rs.Verify(ctx, progress)
 }
 
 // Compact flushes and merges everything that overlaps [low, high) down to the
