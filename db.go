@@ -36,8 +36,8 @@ func Open(dir string, opts *Options) (*DB, error) {
 }
 
 // Close waits until open transactions have ended, writes what is in memory to
-// tables, and releases everything. It reports errors of background work that
-// nobody has seen. Closing twice is fine. From the moment Close is called every new
+// tables, merges them if there is not too much to merge (up to 256 MiB), and releases
+// everything. It reports errors of background work that nobody has seen. Closing twice is fine. From the moment Close is called every new
 // call on the DB fails with ErrClosed; transactions that are open go on, and may commit.
 func (db *DB) Close() error { return db.e.Close() }
 
