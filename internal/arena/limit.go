@@ -1,13 +1,19 @@
 package arena
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // fallbackLimit is taken where the platform does not tell its memory.
 const fallbackLimit = 2 << 30
 
 // SystemLimit returns how many bytes of memory this process may use: the least of
-// the machine's memory and the limits of the control groups it is in.
-func SystemLimit() int64 {
+// the machine's memory and the limits of the control groups it is in, as they were
+// when it was first asked: to find out takes half of the system calls of an Open.
+func SystemLimit() int64 { return systemLimit() }
+
+var systemLimit = sync.OnceValue(func() int64 {
 	limit := physicalMemory()
 	if limit <= 0 {
 		limit = fallbackLimit
@@ -18,4 +24,4 @@ func SystemLimit() int64 {
 		}
 	}
 	return limit
-}
+})

@@ -93,6 +93,19 @@ func (p *Pool) Spare() int64 {
 	return sum
 }
 
+// Growth returns how many bytes the pool would take from the system for buffers of the
+// given sizes, which differ: those that no unused buffer serves for.
+func (p *Pool) Growth(sizes ...int) (n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, size := range sizes {
+		if size = roundUp(size, pageBytes); p.fitting(size) < 0 {
+			n += int64(size)
+		}
+	}
+	return n
+}
+
 // Trim unmaps the unused buffers.
 func (p *Pool) Trim() error {
 	p.mu.Lock()

@@ -3,10 +3,10 @@ package cache
 import "github.com/cairndb/cairn/internal/invariants"
 
 // Prepared pages cannot be evicted, so they take a small part of the budget at any
-// time, and none of its last eighth.
+// time, and none of its last quarter: what else grows needs no eviction first.
 const (
 	preparedDivisor = 16
-	untakenDivisor  = 8
+	untakenDivisor  = 4
 )
 
 // Prepare returns a page of size bytes, which fill overwrites, that is in no slot yet:

@@ -73,13 +73,10 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 }
 
 // Clean removes what earlier runs left behind that the store, whose state is s, has no
-// use for: files of interrupted flushes and edits. Unknown names are never touched,
-// nor are files that something else has made under names like ours.
-func Clean(fsys vfs.FS, dir string, s *manifest.State) error {
-	names, err := fsys.List(dir)
-	if err != nil {
-		return err
-	}
+// use for: files of interrupted flushes and edits. names are those in the directory
+// when it was opened. Unknown ones are never touched, nor are files that something else
+// has made under names like ours.
+func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string) error {
 	garbage := manifest.Obsolete(names, s, nil)
 	for _, name := range names {
 		if t, _ := base.ParseFileName(name); t == base.FileReserve {

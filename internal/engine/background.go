@@ -218,16 +218,15 @@ func (e *Engine) runJob(job *compact.Job) error {
 func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
-	rs := e.Acquire(r.Slot)
-	defer rs.Unref()
+	r.Slot.Enter() // only as long as this: the state keeps memtables that are flushed meanwhile
+	inputs := e.state.Load().Hold(job.Inputs)
+	r.Slot.Exit()
+	defer tree.Unhold(inputs)
 	var rows []base.Iterator
 	var tombs []*tombstone.List
-	for _, in := range job.Inputs {
-		for _, t := range in.Tables {
-			h := rs.Handle(t.Num)
-			rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
-			tombs = append(tombs, h.Tombstones())
-		}
+	for _, h := range inputs {
+		rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
+		tombs = append(tombs, h.Tombstones())
 	}
 	m := iterator.NewMerging(rows...)
 	defer m.Close()

@@ -90,7 +90,7 @@ func (e *Engine) create(made int) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State())
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State(), names)
 }
 
 // start makes the engine what the manifest says. names are those in the directory.
@@ -124,7 +124,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.visible.Store(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
-		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened)
+		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened, names)
 	}
 	return nil
 }

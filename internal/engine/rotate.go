@@ -193,9 +193,7 @@ func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	need := int64(size + tree.IndexBytes(records))
-	e.awaitBuffers(need)
-	e.pages.Room(max(0, need-e.arenas.Spare())) // pages make way for memtables
+	e.awaitMemory(size, tree.IndexBytes(records))
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
@@ -214,16 +212,23 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 	return tree.NewMemory(seg, buf, index, records, e.freeMemory), nil
 }
 
-// awaitBuffers waits a moment, if memtables and n bytes more would take more than half
-// of Memory, for the buffers of memtables that have been flushed but may still be read.
-func (e *Engine) awaitBuffers(n int64) {
-	e.epochs.Collect()
-	for range 100 {
-		if e.epochs.Pending() == 0 || e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 {
+// awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
+// given sizes. If with them the store would exceed Memory, or memtables half of it, it
+// waits up to half a second for what was flushed or evicted and may still be read.
+func (e *Engine) awaitMemory(arenaBytes, indexBytes int) {
+	n := int64(arenaBytes + indexBytes)
+	for range 2500 {
+		e.epochs.Collect()
+		promised := e.tables.Promised()
+		fits := e.pages.Room(e.arenas.Growth(arenaBytes, indexBytes) + promised)
+		if !fits {
+			e.arenas.Trim()
+			fits = e.pages.Room(n + promised)
+		}
+		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 || e.epochs.Pending() == 0 {
 			return
 		}
 		time.Sleep(200 * time.Microsecond)
-		e.epochs.Collect()
 	}
 }
 

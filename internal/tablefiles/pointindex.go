@@ -44,11 +44,10 @@ func (f *Files) ReserveIndex(rows uint64) bool {
 	need := buildingBytes(rows)
 	// What others are building is counted twice for a part: an index less now is
 	// better than too many.
-	if f.indexing.Add(need)+f.Budget.UsedBy(arena.ClassIndex) > f.Share {
+	if f.indexing.Add(need)+f.Budget.UsedBy(arena.ClassIndex) > f.Share || !f.Pages.Room(need) {
 		f.indexing.Add(-need)
 		return false
 	}
-	f.Pages.Room(need)
 	return true
 }
 

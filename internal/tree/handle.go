@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/table"
 )
 
@@ -27,6 +28,26 @@ func (h *Handle) Ref() { h.refs.Add(1) }
 func (h *Handle) Unref() {
 	if h.refs.Add(-1) == 0 {
 		h.OnUnused(h)
+	}
+}
+
+// Hold returns the handles of tables, with a reference each, for who needs them longer
+// than the state. The caller is inside the epoch.
+func (rs *State) Hold(inputs []compact.Input) (handles []*Handle) {
+	for _, in := range inputs {
+		for _, t := range in.Tables {
+			h := rs.Handle(t.Num)
+			h.Ref()
+			handles = append(handles, h)
+		}
+	}
+	return handles
+}
+
+// Unhold drops the references that Hold took.
+func Unhold(handles []*Handle) {
+	for _, h := range handles {
+		h.Unref()
 	}
 }
 
