@@ -44,7 +44,6 @@ func (e *Engine) flusher() {
 	delay := retryDelay
 	for e.awaitSealed() {
 		_, err := e.flushOldest()
-		e.setFlushError(err)
 		if err == nil {
 			delay = retryDelay
 			signal(e.wakeMerge)

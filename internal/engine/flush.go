@@ -16,9 +16,12 @@ import (
 
 // flushOldest turns the oldest sealed layer into tables of level 0 and reports
 // whether there was one.
-func (e *Engine) flushOldest() (bool, error) {
+// Whoever calls it, commits learn how it went: those that wait for room would wait for
+// ever if a layer whose flush had failed were flushed without a word.
+func (e *Engine) flushOldest() (did bool, err error) {
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
+	defer func() { e.setFlushError(err) }()
 	l, err := e.awaitOldest()
 	if l == nil {
 		return false, err
