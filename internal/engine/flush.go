@@ -15,9 +15,9 @@ import (
 )
 
 // flushOldest turns the oldest sealed layer into tables of level 0 and reports
-// whether there was one.
-// Whoever calls it, commits learn how it went: those that wait for room would wait for
-// ever if a layer whose flush had failed were flushed without a word.
+// whether there was one. Whoever calls it, commits learn how it went: those that wait
+// for room would wait for ever if a layer whose flush had failed were flushed without
+// a word.
 func (e *Engine) flushOldest() (did bool, err error) {
 	e.flushing.Lock()
 	defer e.flushing.Unlock()

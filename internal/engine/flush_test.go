@@ -80,3 +80,18 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryFlushTellsTheCommits: the flusher found no space; then Compact flushed what
+// it could not, and commits waited for ever for an attempt of the flusher's.
+func TestEveryFlushTellsTheCommits(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 4<<20))
+	e.setFlushError(base.ErrNoSpace)
+	if _, err := e.flushOldest(); err != nil {
+		t.Fatal(err)
+	}
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	if e.diskFull() {
+		t.Error("the disk still counts as full")
+	}
+}
