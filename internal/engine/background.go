@@ -174,7 +174,7 @@ func (e *Engine) ensureManifest() error {
 		if err := e.refuse(); err != nil {
 			return err
 		}
-		if err := e.prepareSpare(0, 0); err != nil {
+		if err := e.prepareSpare(0, 0, true); err != nil {
 			return err
 		}
 	}
@@ -298,7 +298,7 @@ func (e *Engine) keepSpare() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
-		e.prepareSpare(0, 0)
+		e.prepareSpare(0, 0, true)
 	}
 }
 
@@ -342,7 +342,7 @@ func (e *Engine) syncWritten() error {
 	if failed != nil {
 		return failed
 	}
-	err := syncAll(segments)
+	err := wal.Sync(segments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

@@ -33,6 +33,7 @@ func (e *Engine) shutDown() error {
 	c := &e.commit
 	c.mu.Lock()
 	for c.leading || c.preparing {
+		c.hurry.Store(true)
 		c.cond.Wait()
 	}
 	c.closing = true

@@ -107,9 +107,13 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 }
 
 // logStartWithout returns the first log segment that is needed once what the layers
-// hold is in the tables: that of the oldest memtable left. commit.mu is held.
+// hold is in the tables: that of the oldest memtable left, none when the store is being
+// closed. commit.mu and manifestMu are held.
 func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 	layers := e.state.Load().Layers
+	if e.commit.closing && len(layers) == len(flushed) {
+		return e.nextFile
+	}
 	for i := len(layers) - 1; i >= 0; i-- {
 		switch l := layers[i]; {
 		case l.Mem == nil || l.Mem.Seg == nil:

@@ -58,7 +58,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
-		return false, e.prepareSpare(need, count)
+		return false, e.prepareSpare(need, count, false)
 	}
 	return true, nil
 }
@@ -155,14 +155,17 @@ func (e *Engine) noteShape() {
 
 // prepareSpare makes the next segment, large enough for a first commit of need
 // bytes and count entries, with commit.mu let go of meanwhile. At most one is
-// made at a time; whoever comes second waits.
-func (e *Engine) prepareSpare(need, count int) error {
+// made at a time; whoever comes second waits. There is time to fill it if nobody needs it
+// at once.
+func (e *Engine) prepareSpare(need, count int, fill bool) error {
 	c := &e.commit
 	if c.preparing {
+		c.hurry.Store(true)
 		c.cond.Wait()
 		return nil
 	}
 	c.preparing = true
+	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
 	size, records := e.spareShape(need, count)
@@ -204,6 +207,11 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 		return nil, err
 	}
 	seg, err := e.newSegment(buf)
+	if err == nil {
+		if err = seg.Fill(!e.cfg.Relaxed, e.commit.hurry.Load); err != nil {
+			seg.Close()
+		}
+	}
 	if err != nil {
 		e.arenas.Put(buf)
 		e.arenas.Put(index)

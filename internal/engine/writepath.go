@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -67,6 +68,7 @@ type committer struct {
 
 	spare       *tree.Memory // next active segment, recorded in the manifest
 	preparing   bool         // somebody makes the spare
+	hurry       atomic.Bool  // somebody waits for it
 	asked       bool         // the keeper was asked for one, for the active segment
 	nextBytes   int          // size of the segment to make
 	recordBytes int          // bytes of segment per record, as the last one had
@@ -183,7 +185,7 @@ func (e *Engine) lead() {
 	c.mu.Unlock()
 
 	whole := batch
-	err := writeOut(segments)
+	err := wal.WriteOut(segments)
 	relaxed := 0
 	for relaxed < len(batch) && !batch[relaxed].durable {
 		relaxed++
@@ -197,7 +199,7 @@ func (e *Engine) lead() {
 	}
 	var syncErr error
 	if mustSync {
-		syncErr = syncAll(segments)
+		syncErr = wal.Sync(segments)
 	}
 
 	c.mu.Lock()
@@ -217,24 +219,6 @@ func (e *Engine) lead() {
 	clear(whole)
 	c.spareQueue = whole[:0]
 	c.cond.Broadcast()
-}
-
-func writeOut(segments []*wal.Segment) error {
-	for _, s := range segments {
-		if err := s.WriteOut(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func syncAll(segments []*wal.Segment) error {
-	for _, s := range segments {
-		if err := s.Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // succeed makes a round's commits visible, in order, and wakes their owners.
@@ -341,16 +325,16 @@ func (e *Engine) forget(good uint64) {
 func (e *Engine) resume() error {
 	c := &e.commit
 	for c.spare == nil {
-		if err := e.prepareSpare(0, 0); err != nil {
+		if err := e.prepareSpare(0, 0, false); err != nil {
 			return err
 		}
 	}
 	e.rotate(c.goodEnd, c.goodSum)
 	segments := slices.Clone(c.unsynced)
 	c.mu.Unlock()
-	err := writeOut(segments)
+	err := wal.WriteOut(segments)
 	if err == nil {
-		err = syncAll(segments)
+		err = wal.Sync(segments)
 	}
 	c.mu.Lock()
 	if err == nil {

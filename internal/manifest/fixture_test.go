@@ -172,6 +172,13 @@ func frames(t testing.TB, buf []byte) (list []frame.Header, offs []int64) {
 	}
 }
 
+// frameBytes returns where the last frame of a manifest ends; zeros may follow.
+func frameBytes(t testing.TB, buf []byte) int64 {
+	t.Helper()
+	list, offs := frames(t, buf)
+	return offs[len(offs)-1] + int64(list[len(list)-1].Length)
+}
+
 // noReserve is a file system that cannot preallocate.
 type noReserve struct{ vfs.FS }
 

@@ -18,6 +18,10 @@ const (
 	bloatRatio = 4
 )
 
+// fileUnit is what the length of a live manifest is a multiple of. A sync of bytes that
+// overwrite others costs half of one that makes the file longer, and edits are short.
+const fileUnit = 1024
+
 // maxPartBytes is the payload of the longest frame; an edit longer than that has several.
 const maxPartBytes = frame.MaxBytes - frame.HeaderBytes
 
@@ -42,6 +46,7 @@ type Log struct {
 	mu struct {
 		sync.Mutex
 		f      vfs.File // nil once closed
+		room   int64    // length of the file; from off on it is zero
 		sum    uint32   // header checksum of the last frame
 		before uint64   // ordinals used up by earlier manifests of this log
 		broken error    // matches base.ErrPoisoned or base.ErrClosed; refuses everything
@@ -96,11 +101,13 @@ func firstState(store base.ID, num uint64, snapshot *Edit) (*State, error) {
 
 func create(fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, error) {
 	file := newFile(s, parts)
+	l := &Log{fsys: fsys, dir: dir, name: file.path(dir), id: file.id, parts: parts, snapshot: int64(len(file.buf))}
+	l.mu.room = wholeUnits(l.snapshot)
+	file.buf = append(file.buf, make([]byte, l.mu.room-l.snapshot)...)
 	f, err := file.install(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{fsys: fsys, dir: dir, name: file.path(dir), id: file.id, parts: parts, snapshot: int64(len(file.buf))}
 	l.mu.f, l.mu.sum, l.mu.before = f, file.sum, before
 	l.state.Store(s)
 	l.off.Store(l.snapshot)
@@ -160,7 +167,8 @@ func (l *Log) Mark() error {
 }
 
 // Seal ends the manifest of a store that is being closed: it appends the final
-// edit, which has to leave no live log segment, and a seal, and closes the file.
+// edit, which has to leave no live log segment, unless it says nothing new, and a seal,
+// and closes the file.
 // The report of a dropped tail is forgotten with it. Errors are those of Append;
 // room for edit and seal is reserved before either is written.
 func (l *Log) Seal(final *Edit) error {
@@ -170,6 +178,7 @@ func (l *Log) Seal(final *Edit) error {
 		return l.mu.broken
 	}
 	e := *final
+	e.omitKnown(l.State())
 	if l.State().Dropped != (Dropped{}) || e.Dropped != nil {
 		e.Dropped = &Dropped{}
 	}
@@ -187,13 +196,25 @@ func (l *Log) Seal(final *Edit) error {
 	return l.closeFile()
 }
 
+// omitKnown drops the numbers that would change nothing in s: they only grow.
+func (e *Edit) omitKnown(s *State) {
+	for _, n := range []struct {
+		edit  *uint64
+		state uint64
+	}{{&e.LogStart, s.LogStart}, {&e.NextFileNum, s.NextFileNum}, {&e.LastSeq, s.LastSeq}} {
+		if *n.edit <= n.state {
+			*n.edit = 0
+		}
+	}
+}
+
 // writeEnd writes and syncs the final edit, unless it changes nothing, then the seal.
 func (l *Log) writeEnd(e *Edit) error {
 	n := frame.HeaderBytes
 	if payload := e.Append(nil); len(payload) > 0 {
 		n += groupBytes(len(payload), l.parts)
 	}
-	if err := l.reserve(l.off.Load(), int64(n)); err != nil {
+	if err := l.reserve(l.off.Load() + int64(n)); err != nil {
 		return unchanged("reservation in "+l.name, err)
 	}
 	if n > frame.HeaderBytes {
@@ -275,8 +296,12 @@ func (l *Log) write(kind frame.Kind, payload []byte) error {
 		g.ordinal++
 	}
 	b := g.append(nil, off, kind, payload)
-	if err := l.reserve(off, int64(len(b))); err != nil {
+	end, room := off+int64(len(b)), l.mu.room
+	if err := l.reserve(end); err != nil {
 		return unchanged("reservation in "+l.name, err)
+	}
+	if l.mu.room > room {
+		b = append(b, make([]byte, l.mu.room-end)...)
 	}
 	if _, err := l.mu.f.WriteAt(b, off); err != nil {
 		return l.breakOff("write to "+l.name, err)
@@ -285,7 +310,7 @@ func (l *Log) write(kind frame.Kind, payload []byte) error {
 		return l.breakOff("sync of "+l.name, err)
 	}
 	l.mu.sum = g.sum
-	l.off.Store(off + int64(len(b)))
+	l.off.Store(end)
 	return nil
 }
 
@@ -294,16 +319,24 @@ func (l *Log) breakOff(what string, err error) error {
 	return l.mu.broken
 }
 
-// reserve makes sure that the next n bytes have room, or fails while the file
-// still ends, as far as readers can tell, at off.
-func (l *Log) reserve(off, n int64) error {
-	err := l.mu.f.Preallocate(off, n)
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return err
+// reserve makes sure that the bytes up to end have room, or fails while the frames
+// still end, as far as readers can tell, where they do.
+func (l *Log) reserve(end int64) error {
+	if end <= l.mu.room {
+		return nil
 	}
-	_, err = l.mu.f.WriteAt(make([]byte, n), off)
+	n := wholeUnits(end) - l.mu.room
+	err := l.mu.f.Preallocate(l.mu.room, n)
+	if errors.Is(err, errors.ErrUnsupported) {
+		_, err = l.mu.f.WriteAt(make([]byte, n), l.mu.room)
+	}
+	if err == nil {
+		l.mu.room += n
+	}
 	return err
 }
+
+func wholeUnits(n int64) int64 { return (n + fileUnit - 1) / fileUnit * fileUnit }
 
 // group encodes an edit, mark or seal as frames.
 type group struct {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,8 +103,11 @@ func TestMarksOnDisk(t *testing.T) {
 			t.Errorf("frame %d of kind %d has mark %d, want %d", i, h.Kind, h.Durable, want)
 		}
 	}
-	if len(list) != len(wantKinds) || int64(len(buf)) != offs[6]+frame.HeaderBytes {
-		t.Errorf("%d frames in %d bytes", len(list), len(buf))
+	if len(list) != len(wantKinds) || frameBytes(t, buf) != offs[6]+frame.HeaderBytes {
+		t.Errorf("%d frames in %d bytes", len(list), frameBytes(t, buf))
+	}
+	if len(buf)%fileUnit != 0 || len(bytes.TrimRight(buf, "\x00")) > int(frameBytes(t, buf)) {
+		t.Errorf("a file of %d bytes, %d of them frames, not filled up with zeros to a multiple of %d", len(buf), frameBytes(t, buf), fileUnit)
 	}
 }
 
@@ -265,7 +269,7 @@ func TestEditInParts(t *testing.T) {
 		wantSame(t, mustRecover(t, fsys), l.State())
 	}
 	buf, _ = fsys.ReadFile("db/MANIFEST-000300")
-	for n := range len(buf) {
+	for n := range frameBytes(t, buf) {
 		fsys.WriteFile("db/MANIFEST-000300", buf[:n])
 		if _, err := Recover(fsys, "db", true); !errors.Is(err, base.ErrCorrupt) {
 			t.Fatalf("snapshot cut at %d of %d: %v", n, len(buf), err)
