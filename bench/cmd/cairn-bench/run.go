@@ -26,7 +26,7 @@ const (
 )
 
 // mostRounds is how many rounds are made if there is time for them.
-const mostRounds = 3
+const mostRounds = 9
 
 // flags of the verb run.
 type flags struct {
@@ -67,7 +67,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.data.Path, "data", "", "records to measure with, in place of made ones: a .jsonl file, each line a value, or a .csv file with a header, each row a value")
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
-	set.IntVar(&f.rounds, "rounds", 0, "rounds of each workload (default: up to 3, as many as the time holds)")
+	set.IntVar(&f.rounds, "rounds", 0, "rounds of each workload (default: up to 9, as many as the time holds)")
 	set.DurationVar(&f.time, "time", 0, "for the whole run: spread over the workloads, those that take least get more rounds (default 9m30s for the quick suite, 3h for the full)")
 	set.StringVar(&f.sync, "sync", "", "on, off or both (default: what each workload is for)")
 	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")

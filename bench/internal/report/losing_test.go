@@ -59,3 +59,49 @@ func TestLosingEnginesAreMarkedInEveryTableWithoutSyncs(t *testing.T) {
 		t.Errorf("not marked where Cairn is behind:\n%.1500s", behind)
 	}
 }
+
+// Commits that a kill can take back are no bar for those of an engine that keeps them;
+// reads are, and with syncs everything is.
+func TestLosingEnginesAreNoBarForCommits(t *testing.T) {
+	columns := []result.Column{{Key: "put", Ranked: true, Writes: true}, {Key: "get", Ranked: true}}
+	table := Table{Workload: result.Workload{Columns: columns}}
+	for name, time := range map[string]float64{"cairn": 3, "loser": 1, "keeper": 2} {
+		row := Row{Engine: result.Engine{Name: name}, Figures: map[string]Figure{"put": {Median: time, Rounds: 1}, "get": {Median: time, Rounds: 1}}}
+		if name == "loser" {
+			row.Loses = "it forgets"
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	rivals := func() string {
+		var names []string
+		for _, g := range table.Gaps() {
+			names = append(names, g.Marked())
+		}
+		return strings.Join(names, " ")
+	}
+	if got := rivals(); got != "keeper ‡ loser" {
+		t.Errorf("rivals of put and get without syncs: %s", got)
+	}
+	if best, _, _ := table.Best("put", AnyEngine); best != "loser" {
+		t.Errorf("best shown: %s", best)
+	}
+	for i := range table.Rows {
+		table.Rows[i].Loses = "" // as with syncs
+	}
+	if got := rivals(); got != "loser loser" {
+		t.Errorf("rivals of put and get with syncs: %s", got)
+	}
+}
+
+// What is timed with commits says so, or an engine that loses some would be a bar.
+func TestColumnsOfCommitsAreKnown(t *testing.T) {
+	for _, w := range workload.All() {
+		for _, c := range w.Columns {
+			timed := c.Unit == result.NanosPerOp || c.Unit == result.Nanos
+			writes := strings.Contains(c.Title, "put") || strings.Contains(c.Title, "load") || strings.Contains(c.Title, "write") || strings.Contains(c.Title, "delete")
+			if timed && c.Ranked && writes && !c.Writes {
+				t.Errorf("%s/%s: %s is timed with commits", w.Name, w.Variant, c.Title)
+			}
+		}
+	}
+}

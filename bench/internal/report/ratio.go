@@ -12,13 +12,10 @@ import (
 func (t Table) ToBest(row Row, c result.Column) (ratio float64, ok bool) {
 	have := row.Figures[c.Key]
 	_, best, any := t.Best(c.Key, AnyEngine)
-	switch {
-	case !c.Ranked || !have.Known() || !any:
+	if !c.Ranked || !have.Known() || !any {
 		return 0, false
-	case have.Median == best.Median:
-		return 1, true
 	}
-	return have.Median / best.Median, true
+	return c.Unit.Ratio(have.Median, best.Median), true
 }
 
 // Overall is the geometric mean of the row's ratios to the best over columns, and

@@ -36,7 +36,7 @@ type Row struct {
 	Rounds  int // in which it ran, whatever came of it
 
 	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
-	Loses    string // its sync off is weaker than the others': marked, and so is a best rival
+	Loses    string // its sync off is weaker than the others': marked, and no rival where the time of commits counts
 }
 
 // Marked is a name with the marks of its row.
@@ -194,10 +194,10 @@ func Rounds(tables ...Table) string {
 }
 
 // Best returns the least figure of a column among the stores that take keeps.
-func (t Table) Best(column string, take func(result.Engine) bool) (engine string, f Figure, ok bool) {
+func (t Table) Best(column string, take func(Row) bool) (engine string, f Figure, ok bool) {
 	for _, r := range t.Rows {
 		have := r.Figures[column]
-		if !have.Known() || r.Engine.Floor || r.Unsynced != "" || !take(r.Engine) {
+		if !have.Known() || r.Engine.Floor || r.Unsynced != "" || !take(r) {
 			continue
 		}
 		if !ok || have.Median < f.Median {
@@ -208,9 +208,14 @@ func (t Table) Best(column string, take func(result.Engine) bool) (engine string
 }
 
 // AnyEngine is for Best: every store counts.
-func AnyEngine(result.Engine) bool { return true }
+func AnyEngine(Row) bool { return true }
 
-func rival(e result.Engine) bool { return e.Name != Subject }
+// rivalIn returns, for Best, which stores Cairn is compared with in a column. Commits
+// that a process kill can take back are not the same work: the rows of engines that
+// lose some are shown, but are no bar for the commits of one that loses none.
+func rivalIn(c result.Column) func(Row) bool {
+	return func(r Row) bool { return r.Engine.Name != Subject && (r.Loses == "" || !c.Writes) }
+}
 
 // Gap is a figure of Cairn beside the best rival's.
 type Gap struct {
@@ -232,10 +237,7 @@ func (g Gap) Marked() string {
 
 // Ratio is Cairn's figure divided by the rival's: above 1 Cairn is behind.
 func (g Gap) Ratio() float64 {
-	if g.Best.Median == g.Cairn.Median {
-		return 1
-	}
-	return g.Cairn.Median / g.Best.Median
+	return g.Column.Unit.Ratio(g.Cairn.Median, g.Best.Median)
 }
 
 // Doubt says why the difference may be none; empty if it looks real.
@@ -258,7 +260,7 @@ func (t Table) Gaps() []Gap {
 	var gaps []Gap
 	for _, col := range t.Workload.Columns {
 		have := row.Figures[col.Key]
-		name, best, ok := t.Best(col.Key, rival)
+		name, best, ok := t.Best(col.Key, rivalIn(col))
 		if col.Ranked && ok && have.Known() {
 			rival, _ := t.Find(name)
 			gaps = append(gaps, Gap{t.Workload, col, have, name, best, rival.Loses != ""})

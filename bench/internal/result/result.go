@@ -100,7 +100,8 @@ type Column struct {
 	Title  string `json:"title"`
 	Group  string `json:"group"` // columns of a group share a table
 	Unit   Unit   `json:"unit"`
-	Ranked bool   `json:"ranked"` // less is better and the best is marked
+	Ranked bool   `json:"ranked"`           // less is better and the best is marked
+	Writes bool   `json:"writes,omitempty"` // the time of commits, or mostly
 }
 
 // Unit is what a metric counts.
@@ -116,6 +117,27 @@ const (
 	PerSecond   Unit = "1/s" // more is better: such columns are not ranked
 	Number      Unit = "count"
 )
+
+// Least is the figure below which differences mean nothing: whatever is less is as good.
+// A hundredth of an allocation, or a byte, per operation is what the runtime does in the
+// background, and counts as none; Go's own benchmarks round to whole ones.
+func (u Unit) Least() float64 {
+	switch u {
+	case AllocsPerOp:
+		return 0.01
+	case BytesPerOp:
+		return 1
+	}
+	return 0
+}
+
+// Ratio is a figure divided by another, both of this unit: 1 if neither means anything.
+func (u Unit) Ratio(a, b float64) float64 {
+	if a, b = max(a, u.Least()), max(b, u.Least()); a != b {
+		return a / b
+	}
+	return 1
+}
 
 // Metrics that every workload has.
 const (

@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -83,5 +84,19 @@ func TestBad(t *testing.T) {
 	}
 	if n := len(run.Bad()); n != 4 {
 		t.Errorf("%d bad cells of 6, want 4", n)
+	}
+}
+
+func TestRatio(t *testing.T) {
+	for _, c := range []struct {
+		unit       Unit
+		a, b, want float64
+	}{
+		{NanosPerOp, 3, 2, 1.5}, {NanosPerOp, 0.002, 0.001, 2}, {NanosPerOp, 0, 0, 1}, {NanosPerOp, 1, 0, math.Inf(1)},
+		{AllocsPerOp, 0.004, 0, 1}, {AllocsPerOp, 0.04, 0.002, 4}, {AllocsPerOp, 0, 2, 0.005}, {BytesPerOp, 0.9, 0.1, 1}, {BytesPerOp, 3, 0, 3},
+	} {
+		if got := c.unit.Ratio(c.a, c.b); math.Abs(got-c.want) > 1e-9 && got != c.want {
+			t.Errorf("%s: %v / %v = %v, want %v", c.unit, c.a, c.b, got, c.want)
+		}
 	}
 }

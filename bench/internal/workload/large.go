@@ -51,10 +51,10 @@ func largeUnfit(s Scale) string {
 }
 
 var largeColumns = []result.Column{
-	{Key: "put", Title: "put", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "put", Title: "put", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "get", Title: "get rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "overwrite", Title: "overwrite", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "delete", Title: "delete", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "overwrite", Title: "overwrite", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
+	{Key: "delete", Title: "delete", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "time", Unit: result.Nanos},
 	{Key: "disk", Title: "disk overwritten", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "allocated", Group: "space", Unit: result.Bytes, Ranked: true},

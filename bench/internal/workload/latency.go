@@ -40,10 +40,10 @@ const (
 )
 
 var latencyColumns = []result.Column{
-	{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true},
-	{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true},
-	{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true},
-	{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true},
+	{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+	{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+	{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+	{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "get_p50", Title: "get p50", Group: "gets", Unit: result.Nanos, Ranked: true},
 	{Key: "get_p99", Title: "p99", Group: "gets", Unit: result.Nanos, Ranked: true},
 	{Key: "get_p999", Title: "p99.9", Group: "gets", Unit: result.Nanos, Ranked: true},

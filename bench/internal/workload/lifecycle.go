@@ -26,15 +26,15 @@ func init() {
 }
 
 var lifecycleColumns = []result.Column{
-	{Key: "put", Title: "put seq", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "put", Title: "put seq", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "get", Title: "get rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "delete", Title: "delete rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "put2", Title: "put rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "delete", Title: "delete rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
+	{Key: "put2", Title: "put rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "keys", Title: "iterate keys", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "pairs", Title: "iterate pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "put_total", Title: "puts", Group: "totals", Unit: result.Nanos, Ranked: true},
+	{Key: "put_total", Title: "puts", Group: "totals", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "totals", Unit: result.Nanos},
-	{Key: "put_close", Title: "puts+close", Group: "totals", Unit: result.Nanos, Ranked: true},
+	{Key: "put_close", Title: "puts+close", Group: "totals", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "total", Title: "all+close", Group: "totals", Unit: result.Nanos, Ranked: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},

@@ -33,10 +33,10 @@ const (
 func loadRanges(n int) int { return min(10_000, max(1, n/20)) }
 
 var loadColumns = []result.Column{
-	{Key: "load", Title: "load", Group: "writes", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "load", Title: "load", Group: "writes", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "settle", Title: "settle", Group: "writes", Unit: result.Nanos},
 	{Key: "close", Title: "close", Group: "writes", Unit: result.Nanos},
-	{Key: "load_all", Title: "load+settle+close", Group: "writes", Unit: result.Nanos, Ranked: true},
+	{Key: "load_all", Title: "load+settle+close", Group: "writes", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "reopen", Title: "reopen", Group: "writes", Unit: result.Nanos, Ranked: true},
 	{Key: "get", Title: "get rnd", Group: "reads", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "get2", Title: "get, 2 goroutines", Group: "reads", Unit: result.NanosPerOp, Ranked: true},

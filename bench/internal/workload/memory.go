@@ -51,7 +51,7 @@ func varyMemory(p Params, _ Scale) []Params {
 }
 
 var memoryColumns = []result.Column{
-	{Key: "load", Title: "load", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "load", Title: "load", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "uniform", Title: "get uniform", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "zipf", Title: "get zipf", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "pairs", Title: "scan pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},

@@ -45,9 +45,9 @@ func init() {
 }
 
 var pagedColumns = []result.Column{
-	{Key: "write", Title: "write all", Group: "time", Unit: result.Nanos, Ranked: true},
+	{Key: "write", Title: "write all", Group: "time", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "read", Title: "read all", Group: "time", Unit: result.Nanos, Ranked: true},
-	{Key: "put", Title: "put", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "put", Title: "put", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "get", Title: "get", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "reopen", Title: "reopen all", Group: "time", Unit: result.Nanos, Ranked: true},
 	{Key: "disk", Title: "disk per group", Group: "space", Unit: result.Bytes, Ranked: true},

@@ -109,7 +109,7 @@ func (w Workload) Cells(s Scale) []Params {
 // counts are the suite's, or the one asked for, and no more than there are keys.
 func (w Workload) counts(s Scale) []int {
 	counts := w.QuickN
-	if s.Full {
+	if s.Full || w.LargeToo {
 		counts = append(append([]int{}, counts...), w.FullN...)
 	}
 	if s.N > 0 {
@@ -132,7 +132,7 @@ func (w Workload) modes(s Scale, n int) []bool {
 	case s.Sync != nil:
 		return s.Sync
 	case w.Modes != nil:
-		return w.Modes(s.Full, slices.Contains(w.FullN, n))
+		return w.Modes(s, slices.Contains(w.FullN, n))
 	}
 	return []bool{true, false}
 }
@@ -147,8 +147,8 @@ func (w Workload) vary(p Params, s Scale) []Params {
 // unsynced are the modes of workloads that write in batches or measure reads; the
 // full suite runs the small counts with syncs too. (With the large ones an engine
 // that has no batch would sync for a quarter of an hour, which w1 and durable show.)
-func unsynced(full, large bool) []bool {
-	if full && !large {
+func unsynced(s Scale, large bool) []bool {
+	if s.Full && !large {
 		return []bool{true, false}
 	}
 	return []bool{false}

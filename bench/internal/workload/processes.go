@@ -45,7 +45,7 @@ const (
 )
 
 var processesColumns = []result.Column{
-	{Key: "write", Title: "write", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "write", Title: "write", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "read", Title: "read", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "reader_open", Title: "reader's open", Group: "time", Unit: result.Nanos, Ranked: true},
 	{Key: "together", Title: "readers beside writer", Group: "time", Unit: result.Number},

@@ -28,6 +28,8 @@ func init() {
 		Variant:    "sound",
 		QuickN:     []int{500},
 		FullN:      []int{20_000},
+		LargeToo:   true,
+		Modes:      singleModes,
 		ValueBytes: singleSizes[len(singleSizes)-1],
 		Unfit:      fixedSizes,
 		Conditions: singleConditions,
@@ -50,6 +52,17 @@ func init() {
 	})
 }
 
+// singleModes: without syncs some hundred puts take a millisecond, too little to time.
+func singleModes(s Scale, large bool) []bool {
+	switch {
+	case s.N > 0 || s.Full && large:
+		return []bool{true, false}
+	case large:
+		return []bool{false}
+	}
+	return []bool{true}
+}
+
 func fixedSizes(s Scale) string {
 	if s.Data != nil || s.ValueBytes > 0 {
 		return "its sizes of values are its columns"
@@ -70,7 +83,7 @@ func singleColumns() []result.Column {
 		unit                 result.Unit
 	}{{"", "time", "", result.NanosPerOp}, {"_B", "bytes", " B/op", result.BytesPerOp}, {"_allocs", "allocations", " allocs/op", result.AllocsPerOp}} {
 		for _, op := range ops {
-			columns = append(columns, result.Column{Key: op.key + unit.suffix, Title: op.title + unit.title, Group: unit.group, Unit: unit.unit, Ranked: true})
+			columns = append(columns, result.Column{Key: op.key + unit.suffix, Title: op.title + unit.title, Group: unit.group, Unit: unit.unit, Ranked: true, Writes: op.key != "get" && unit.suffix == ""})
 		}
 	}
 	return columns

@@ -27,11 +27,11 @@ func init() {
 }
 
 var wholeSetColumns = []result.Column{
-	{Key: "put", Title: "put new", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "put", Title: "put new", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "time", Unit: result.Nanos},
-	{Key: "put_close", Title: "put+close", Group: "time", Unit: result.Nanos, Ranked: true},
+	{Key: "put_close", Title: "put+close", Group: "time", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "reopen", Title: "reopen", Group: "time", Unit: result.Nanos, Ranked: true},
-	{Key: "again", Title: "put again", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "again", Title: "put again", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "get", Title: "get all", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "put_B", Title: "put B/op", Group: "space", Unit: result.BytesPerOp, Ranked: true},
 	{Key: "put_allocs", Title: "put allocs/op", Group: "space", Unit: result.AllocsPerOp, Ranked: true},

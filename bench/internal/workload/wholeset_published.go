@@ -26,7 +26,7 @@ func init() {
 }
 
 var wholeSetPublishedColumns = []result.Column{
-	{Key: "put", Title: "put set", Group: "time", Unit: result.Nanos, Ranked: true},
+	{Key: "put", Title: "put set", Group: "time", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "put_B", Title: "put B/pass", Group: "time", Unit: result.Bytes, Ranked: true},
 	{Key: "put_allocs", Title: "put allocs/pass", Group: "time", Unit: result.AllocsPerOp, Ranked: true},
 	{Key: "get", Title: "get set", Group: "time", Unit: result.Nanos, Ranked: true},

@@ -16,10 +16,11 @@ type Workload struct {
 	Title      string
 	QuickN     []int
 	FullN      []int // in addition, with Scale.Full
+	LargeToo   bool  // the quick suite has the large counts too, in the modes that Modes says
 	ValueBytes int
 	Variant    string // sound, or published: as an article did it
 	// Modes are the sync modes of a suite, with its large counts and without; nil: both.
-	Modes func(full, large bool) []bool
+	Modes func(s Scale, large bool) []bool
 	// Vary makes several cells of one, as for each number of goroutines; nil: one.
 	Vary func(p Params, s Scale) []Params
 	// Unfit says why the workload is not run at a scale, if so; nil: at any.

@@ -40,13 +40,13 @@ func forGoroutines(p Params, _ Scale) []Params {
 }
 
 var ycsbColumns = []result.Column{
-	{Key: "load", Title: "load", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "a", Title: "A 50% update", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "load", Title: "load", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
+	{Key: "a", Title: "A 50% update", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "b", Title: "B 5% update", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "c", Title: "C read only", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "d", Title: "D latest", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "e", Title: "E scans", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "f", Title: "F read-modify-write", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "f", Title: "F read-modify-write", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "space", Unit: result.Nanos},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
