@@ -180,7 +180,9 @@ func (r *replay) finish() error {
 	if n := r.walk.Off - r.end + tail.Bytes; n > 0 {
 		r.fold.state.Tail = Tail{Bytes: n, From: r.end}
 	}
-	r.fold.state.Clean = r.sealed && tail.Bytes == 0
+	length := int64(len(r.walk.Buf))
+	whole := length == r.walk.Off || length%fileUnit == 0 // of any other length is a file that was cut
+	r.fold.state.Clean = r.sealed && tail.Bytes == 0 && whole
 	return nil
 }
 

@@ -197,6 +197,14 @@ func TestEveryCut(t *testing.T) {
 			t.Fatalf("cut at %d: nothing tells that edits are missing", n)
 		}
 	}
+	for n := frameBytes(t, good) + 1; n < int64(len(good)); n++ {
+		fsys.WriteFile(name, good[:n])
+		s := mustRecover(t, fsys)
+		wantSame(t, s, want)
+		if s.Clean {
+			t.Fatalf("cut at %d, in the zeros, is clean", n)
+		}
+	}
 }
 
 // Frames that are whole but in the wrong place are corruption: swapped, repeated,
@@ -311,14 +319,14 @@ func TestZerosBehindTheEndAreNothing(t *testing.T) {
 	fsys, want := closedStore(t)
 	const name = "db/MANIFEST-000001"
 	good, _ := fsys.ReadFile(name)
-	fsys.WriteFile(name, append(bytes.Clone(good), make([]byte, 5000)...))
+	fsys.WriteFile(name, append(bytes.Clone(good), make([]byte, 5*fileUnit)...))
 	if s := mustRecover(t, fsys); !s.Clean || s.Tail != (Tail{}) {
 		t.Errorf("zeros: %+v", s)
 	}
-	fsys.WriteFile(name, append(append(bytes.Clone(good), make([]byte, 5000)...), 1))
+	fsys.WriteFile(name, append(append(bytes.Clone(good), make([]byte, 5*fileUnit)...), 1))
 	s := mustRecover(t, fsys)
 	wantSame(t, s, want)
-	if end := frameBytes(t, good); s.Clean || s.Tail != (Tail{Bytes: int64(len(good)) + 5001 - end, From: end}) {
+	if end := frameBytes(t, good); s.Clean || s.Tail != (Tail{Bytes: int64(len(good)) + 5*fileUnit + 1 - end, From: end}) {
 		t.Errorf("something: %+v", s)
 	}
 }
