@@ -1,0 +1,67 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+const fillSize = 600 << 10 // three pieces, the last one smaller
+
+func never() bool { return false }
+
+// Filling changes nothing that can be read, and syncs each piece if it is to.
+func TestFill(t *testing.T) {
+	for _, sync := range []bool{true, false} {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		s := create(t, fsys, 1, fillSize)
+		before, err := disk.ReadFile("000001.log")
+		check(t, err)
+		writes := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Sticky: true})
+		syncs := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true})
+		check(t, s.Fill(sync, never))
+		after, err := disk.ReadFile("000001.log")
+		check(t, err)
+		if !bytes.Equal(before, after) || len(after) != fillSize {
+			t.Errorf("the file has changed: %d bytes, then %d", len(before), len(after))
+		}
+		if want := map[bool]int64{true: 3}[sync]; int64(writes.Seen()) != 3 || int64(syncs.Seen()) != want {
+			t.Errorf("sync %v: %d writes, %d syncs", sync, writes.Seen(), syncs.Seen())
+		}
+		s.Link(0, 0, 0)
+		commit(s, 1, 0, "a", "b")
+		check(t, s.WriteOut())
+		check(t, s.Sync())
+		if tail, _ := s.Tail(); s.Synced() != tail {
+			t.Errorf("synced to %v of %v", s.Synced(), tail)
+		}
+	}
+}
+
+// Whoever waits for the segment does not wait for the zeros.
+func TestFillStops(t *testing.T) {
+	fsys := faultfs.New(memfs.New())
+	s := create(t, fsys, 1, fillSize)
+	writes := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Sticky: true})
+	pieces := 0
+	check(t, s.Fill(true, func() bool { pieces++; return pieces > 2 }))
+	if writes.Seen() != 2 {
+		t.Errorf("%d pieces written, want 2", writes.Seen())
+	}
+}
+
+func TestFillReportsFailures(t *testing.T) {
+	for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync} {
+		fsys := faultfs.New(memfs.New())
+		s := create(t, fsys, 1, fillSize)
+		fsys.Add(faultfs.Rule{Kinds: kind, At: 2, Do: faultfs.Fail(syscall.EIO)})
+		if err := s.Fill(true, never); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%v: %v", kind, err)
+		}
+	}
+}
