@@ -32,9 +32,9 @@ func (d Durability) String() string { return name(d, "durable", "relaxed") }
 type Compression uint8
 
 const (
-	// Balanced is LZ4 on upper levels, where data is young, and zstd on the last.
+	// Balanced is S2 on upper levels, where data is young, and zstd on the last.
 	Balanced Compression = iota
-	// Fast is LZ4 on every level.
+	// Fast is S2 on every level.
 	Fast
 	// Small is zstd on every level.
 	Small

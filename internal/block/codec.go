@@ -2,10 +2,11 @@ package block
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
 // Codec is how a page is compressed. The values are part of the table format.
@@ -14,8 +15,8 @@ type Codec uint8
 const (
 	// None stores bytes as they are.
 	None Codec = 0
-	// LZ4 is the LZ4 block format: fast both ways.
-	LZ4 Codec = 1
+	// S2 is one block of S2, an extension of Snappy's format: fast both ways.
+	S2 Codec = 1
 	// Zstd is one zstd frame: small.
 	Zstd Codec = 2
 )
@@ -27,8 +28,8 @@ func (c Codec) String() string {
 	switch c {
 	case None:
 		return "none"
-	case LZ4:
-		return "lz4"
+	case S2:
+		return "s2"
 	case Zstd:
 		return "zstd"
 	}
@@ -41,7 +42,6 @@ const zstdWindow = 256 << 10
 // Encoders and decoders hold hundreds of kilobytes each, so they are pooled and
 // the collector may take those that nobody used for a while.
 var (
-	lz4Encoders  = sync.Pool{New: func() any { return new(lz4.Compressor) }}
 	zstdEncoders = sync.Pool{New: func() any { return newZstdEncoder() }}
 	zstdDecoders = sync.Pool{New: func() any { return newZstdDecoder() }}
 )
@@ -71,14 +71,9 @@ func newZstdDecoder() *zstd.Decoder {
 func compress(dst, raw []byte, c Codec, limit int) (out []byte, ok bool) {
 	start := len(dst)
 	switch c {
-	case LZ4:
-		dst = append(dst, make([]byte, limit)...)
-		e := lz4Encoders.Get().(*lz4.Compressor)
-		n, err := e.CompressBlock(raw, dst[start:])
-		lz4Encoders.Put(e)
-		if err != nil || n == 0 {
-			return dst[:start], false
-		}
+	case S2:
+		dst = slices.Grow(dst, s2.MaxEncodedLen(len(raw)))
+		n := len(s2.Encode(dst[start:cap(dst)], raw))
 		return dst[:start+n], n < limit
 	case Zstd:
 		e := zstdEncoders.Get().(*zstd.Encoder)
@@ -102,9 +97,12 @@ func decompress(dst, stored []byte, c Codec) error {
 			return errLength
 		}
 		return nil
-	case LZ4:
-		n, err := lz4.UncompressBlock(stored, dst)
-		return checkLength(n, len(dst), err)
+	case S2:
+		if n, err := s2.DecodedLen(stored); err != nil || n != len(dst) {
+			return checkLength(n, len(dst), err)
+		}
+		out, err := s2.Decode(dst, stored)
+		return checkLength(len(out), len(dst), err)
 	case Zstd:
 		d := zstdDecoders.Get().(*zstd.Decoder)
 		out, err := d.DecodeAll(stored, dst[:0:len(dst)])

@@ -41,7 +41,7 @@ func TestPageGolden(t *testing.T) {
 
 func TestPageRoundTrip(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{None, LZ4, Zstd} {
+	for _, c := range []Codec{None, S2, Zstd} {
 		for _, n := range []int{1, 2, 15, 100, 1000, 65536, 200000, MaxPageBytes} {
 			for name, raw := range map[string][]byte{"text": corpus(n), "noise": noise(n), "zero": make([]byte, n)} {
 				b := id.AppendPage([]byte("before"), PageKeys, 1<<40, c, raw)[6:]
@@ -65,7 +65,7 @@ func TestPageRoundTrip(t *testing.T) {
 
 func TestPageIsStoredRawUnlessItShrinksBy12Percent(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{LZ4, Zstd} {
+	for _, c := range []Codec{S2, Zstd} {
 		raw := append(noise(9000), make([]byte, 1000)...) // shrinks by about 10 %
 		p, err := id.ParsePage(id.AppendPage(nil, PageValues, 0, c, raw), PageValues, 0)
 		if err != nil || p.Codec != None {
@@ -106,7 +106,7 @@ func TestPageIdentity(t *testing.T) {
 
 func TestPageEveryBitFlipAndTruncation(t *testing.T) {
 	id := testID()
-	b := id.AppendPage(nil, PageValues, 64, LZ4, corpus(500))
+	b := id.AppendPage(nil, PageValues, 64, S2, corpus(500))
 	for i := range len(b) * 8 {
 		b[i/8] ^= 1 << (i % 8)
 		if _, err := id.ParsePage(b, PageValues, 64); !errors.Is(err, base.ErrCorrupt) {
@@ -123,7 +123,7 @@ func TestPageEveryBitFlipAndTruncation(t *testing.T) {
 
 func TestDecompressRefusesOtherLengths(t *testing.T) {
 	id := testID()
-	for _, c := range []Codec{LZ4, Zstd} {
+	for _, c := range []Codec{S2, Zstd} {
 		b := id.AppendPage(nil, PageValues, 0, c, corpus(5000))
 		for _, raw := range []int{4000, 4999, 5001, 6000, MaxPageBytes} {
 			putUint24(b[2:], raw)
@@ -154,7 +154,7 @@ func reseal(id Identity, b []byte, off int64) {
 
 func FuzzPage(f *testing.F) {
 	id := testID()
-	for _, c := range []Codec{None, LZ4, Zstd} {
+	for _, c := range []Codec{None, S2, Zstd} {
 		f.Add(id.AppendPage(nil, PageValues, 64, c, corpus(300)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -50,14 +50,14 @@ func (e *Engine) flusher() {
 			signal(e.wake)
 			continue
 		}
-		if e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
+		if errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
 			return
 		}
 		e.backgroundError(err)
 		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.reserve.Release() {
 			continue
 		}
-		e.sleep(retryDelay)
+		e.sleepUntil(retryDelay, nil)
 		e.sleepUntil(delay-retryDelay, e.wakeFlush)
 		delay = min(2*delay, maxRetry)
 	}
@@ -78,6 +78,9 @@ func (e *Engine) awaitSealed() bool {
 }
 
 func (e *Engine) setFlushError(err error) {
+	if errors.Is(err, errGivenUp) {
+		return
+	}
 	e.commit.mu.Lock()
 	e.flushErr = err
 	e.flushTries++
@@ -93,8 +96,6 @@ func (e *Engine) backgroundError(err error) {
 	}
 	e.emit(Event{Kind: kind, Err: err})
 }
-
-func (e *Engine) sleep(d time.Duration) { e.sleepUntil(d, nil) }
 
 // sleepUntil waits for d, or until woken, or until the store stops.
 func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) {
@@ -112,11 +113,11 @@ func (e *Engine) compactor() {
 	for {
 		did, err := e.compactOnce(q.Idle(e.visible.Load(), idleMark))
 		switch {
-		case e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
+		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
 		case err != nil:
 			e.backgroundError(err)
-			e.sleep(delay)
+			e.sleepUntil(delay, nil)
 			delay = min(2*delay, maxRetry)
 			continue
 		case did:
@@ -233,7 +234,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 	merge := &compact.Merge{
 		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
-		Check: e.stopped.Err,
+		Check: e.mustStop,
 	}
 	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows())
 	if err == nil {

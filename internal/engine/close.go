@@ -44,6 +44,7 @@ func (e *Engine) shutDown() error {
 	e.tables.Hurry()
 	var err error
 	if failed == nil {
+		e.closeWaits.Store(true)
 		err = e.settle()
 	}
 	e.stop()
@@ -57,6 +58,18 @@ func (e *Engine) shutDown() error {
 		return failed
 	}
 	return SpaceError(err)
+}
+
+// errGivenUp ends a flush or merge that was under way when the store was closed: Close
+// does the same work, and more, on all processors.
+var errGivenUp = errors.New("engine: given up for Close")
+
+// mustStop returns why a flush or merge has to end.
+func (e *Engine) mustStop() error {
+	if e.closeWaits.Load() {
+		return errGivenUp
+	}
+	return e.stopped.Err()
 }
 
 // settle flushes everything and works off a moderate debt.
@@ -121,7 +134,7 @@ func (e *Engine) seal() error {
 	if rs := e.state.Swap(nil); rs != nil {
 		e.epochs.Retire(rs.Unref)
 	}
-	e.drainEpochs()
+	e.epochs.Drain()
 	e.retireSegments(final.LogStart, 0)
 	e.reserve.Release()
 	e.removeObsolete()

@@ -60,9 +60,10 @@ type Engine struct {
 
 	leftovers map[uint64]compact.Leftover // by table: garbage that snapshots held
 
-	flushing     sync.Mutex // one flush at a time
-	merging      sync.Mutex // one compaction at a time
-	large        sync.Mutex // one large one-shot write at a time; before all other locks
+	flushing     sync.Mutex  // one flush at a time
+	merging      sync.Mutex  // one compaction at a time
+	closeWaits   atomic.Bool // for both: what is under way is given up
+	large        sync.Mutex  // one large one-shot write at a time; before all other locks
 	reserve      *reserve.Space
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 

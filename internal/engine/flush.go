@@ -125,7 +125,7 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error
 		Snapshots:   e.snapshots(),
 		Bottom:      bottom,
 		TargetBytes: wholeTable,
-		Check:       e.stopped.Err,
+		Check:       e.mustStop,
 	}, 0, uint64(m.Len()))
 }
 

@@ -24,6 +24,7 @@ func (e *Engine) mergeAll() (bool, error) {
 	defer e.flushing.Unlock()
 	e.merging.Lock()
 	defer e.merging.Unlock()
+	e.closeWaits.Store(false)
 	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)

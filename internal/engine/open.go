@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"sync"
-	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
@@ -149,13 +148,13 @@ func (e *Engine) release0() error {
 	if rs := e.state.Swap(nil); rs != nil {
 		e.epochs.Retire(rs.Unref)
 	}
-	e.drainEpochs()
+	e.epochs.Drain()
 	for _, h := range e.handles {
 		if !h.Closed.Load() {
 			errs = append(errs, h.Reader.Close())
 		}
 	}
-	e.drainEpochs()
+	e.epochs.Drain()
 	e.pages.Close()
 	errs = append(errs, e.arenas.Close())
 	if e.manifest != nil {
@@ -170,11 +169,4 @@ func closeIt(c io.Closer) error {
 		return nil
 	}
 	return c.Close()
-}
-
-// drainEpochs runs everything retired. Nobody reads any more, or is about to stop.
-func (e *Engine) drainEpochs() {
-	for e.epochs.Collect(); e.epochs.Pending() > 0; e.epochs.Collect() {
-		time.Sleep(50 * time.Microsecond)
-	}
 }

@@ -58,7 +58,7 @@ func (e *Engine) freeSpace() {
 // may, since space that was put aside is for the flush. Others wait for the next
 // attempt to flush. commit.mu is held; it may be let go of.
 func (e *Engine) admit(w *Write) error {
-	if !e.diskFull() || w.onlyDeletes() {
+	if !e.diskFull() || frame.OnlyDeletes(w.Entries) {
 		return nil
 	}
 	return e.stall()
@@ -68,7 +68,7 @@ func (e *Engine) admit(w *Write) error {
 // again: if it only deletes, it gets the space that was put aside. commit.mu is
 // held, and let go of.
 func (e *Engine) mayFreeSpace(w *Write, err error) bool {
-	if !errors.Is(err, base.ErrNoSpace) || !w.onlyDeletes() {
+	if !errors.Is(err, base.ErrNoSpace) || !frame.OnlyDeletes(w.Entries) {
 		return false
 	}
 	if e.reserveGiven.Swap(true) {
@@ -78,17 +78,4 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	defer e.commit.mu.Lock()
 	e.reserve.Release()
 	return true
-}
-
-func (w *Write) onlyDeletes() bool {
-	for _, part := range w.Entries {
-		for len(part) > 0 {
-			ent, n := frame.DecodeEntry(part)
-			if ent.Kind == base.KindPut {
-				return false
-			}
-			part = part[n:]
-		}
-	}
-	return w.Bytes > 0
 }

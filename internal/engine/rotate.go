@@ -81,11 +81,15 @@ func (e *Engine) memtablesFull(need, count int) bool {
 	return false
 }
 
+// fewCommits of the size that needs a segment go into it at least, if that makes no more
+// than an ordinary one: to make a segment takes as long as to write a megabyte.
+const fewCommits = 4
+
 // spareShape returns the size in bytes of the next segment, and how many records
 // its memtable has room for.
 func (e *Engine) spareShape(need, count int) (size, records int) {
 	c := &e.commit
-	size = min(max(c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
+	size = min(max(c.nextBytes, minSegmentBytes, fewCommits*need), e.cfg.segmentLimit())
 	size = (max(size, need) + 4095) &^ 4095
 	return size, max(size/max(c.recordBytes*3/4, 16), count) + 64
 }

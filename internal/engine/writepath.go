@@ -16,7 +16,7 @@ import (
 
 // Write is one commit as the log will hold it.
 type Write struct {
-	Entries  [][]byte // as frame.AppendEntry encodes them; none straddles two slices
+	Entries  [][]byte // as frame.AppendEntry encodes them; a put may begin in one slice and end in the next
 	Bytes    int      // how long they are together
 	Count    int      // how many
 	Durable  bool

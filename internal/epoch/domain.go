@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // scanShare bounds the cost of Retire: it scans the slots only once per
@@ -74,6 +75,13 @@ func (d *Domain) Collect() {
 	batch := d.takeReady()
 	d.mu.Unlock()
 	d.run(batch)
+}
+
+// Drain runs everything retired. Nobody reads any more, or all are about to stop.
+func (d *Domain) Drain() {
+	for d.Collect(); d.Pending() > 0; d.Collect() {
+		time.Sleep(50 * time.Microsecond)
+	}
 }
 
 // Pending returns how many retired functions have not finished running.

@@ -43,6 +43,22 @@ func (e *Entries) room(need int) *[]byte {
 	return &e.parts[e.at]
 }
 
+// OnlyDeletes reports whether there are entries in parts, and no put among them. A put,
+// and nothing else, may begin in one part and end in the next.
+func OnlyDeletes(parts [][]byte) bool {
+	any := false
+	for _, part := range parts {
+		for len(part) > 0 {
+			ent, n := DecodeEntry(part)
+			if n == 0 || ent.Kind == base.KindPut {
+				return false
+			}
+			part, any = part[n:], true
+		}
+	}
+	return any
+}
+
 // Parts returns the encoded entries. Some parts may be empty.
 func (e *Entries) Parts() [][]byte { return e.parts }
 

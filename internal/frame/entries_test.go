@@ -59,3 +59,24 @@ func TestEntries(t *testing.T) {
 }
 
 var want100 = make([]byte, 100)
+
+func TestOnlyDeletes(t *testing.T) {
+	del := AppendEntry(nil, base.KindDelete, []byte("k"), nil)
+	ranged := AppendEntry(nil, base.KindRangeDelete, []byte("a"), []byte("b"))
+	put := AppendEntry(nil, base.KindPut, []byte("k"), []byte("value"))
+	head := AppendHead(nil, base.KindPut, []byte("k"), []byte("ey"), 5)
+	for i, c := range []struct {
+		parts [][]byte
+		want  bool
+	}{
+		{nil, false}, {[][]byte{nil, {}}, false}, {[][]byte{del}, true}, {[][]byte{append(append([]byte{}, del...), ranged...), nil, del}, true},
+		{[][]byte{del, put}, false}, {[][]byte{append(append([]byte{}, del...), put...)}, false}, {[][]byte{head, []byte("value")}, false},
+	} {
+		if got := OnlyDeletes(c.parts); got != c.want {
+			t.Errorf("case %d: %v", i, got)
+		}
+	}
+	if whole := AppendPrefixed(nil, base.KindPut, []byte("k"), []byte("ey"), []byte("value")); string(whole) != string(head)+"value" {
+		t.Errorf("%q and the value are not %q", head, whole)
+	}
+}

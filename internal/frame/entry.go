@@ -27,16 +27,21 @@ func AppendEntry(dst []byte, kind base.Kind, key, value []byte) []byte {
 
 // AppendPrefixed is AppendEntry for a key that comes as a prefix and the rest.
 func AppendPrefixed(dst []byte, kind base.Kind, prefix, key, value []byte) []byte {
-	dst = append(dst, byte(kind))
-	dst = binary.AppendUvarint(dst, uint64(len(prefix)+len(key)))
-	if kind != base.KindDelete {
-		dst = binary.AppendUvarint(dst, uint64(len(value)))
-	}
-	dst = append(append(dst, prefix...), key...)
+	dst = AppendHead(dst, kind, prefix, key, len(value))
 	if kind != base.KindDelete {
 		dst = append(dst, value...)
 	}
 	return dst
+}
+
+// AppendHead is AppendPrefixed without the value, which has n bytes.
+func AppendHead(dst []byte, kind base.Kind, prefix, key []byte, n int) []byte {
+	dst = append(dst, byte(kind))
+	dst = binary.AppendUvarint(dst, uint64(len(prefix)+len(key)))
+	if kind != base.KindDelete {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	return append(append(dst, prefix...), key...)
 }
 
 // DecodeEntry decodes the entry at the start of b and returns its length n, or

@@ -3,7 +3,6 @@ package memtable
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,66 +65,6 @@ func (t *Table) Sort() {
 		sorted = append(sorted[:k-2], t.mergeChunks(sorted[k-2], sorted[k-1]))
 	}
 	t.order.now.Store(&chunks{sorted: sorted, n: c.n})
-}
-
-// sortKey is eight key bytes behind the chunk's common prefix, and the record.
-type sortKey struct {
-	head uint64
-	rec  uint32
-}
-
-func (t *Table) sortChunk(from, to int) []uint32 {
-	keys := make([]sortKey, 0, to-from)
-	skip := t.commonPrefix(from, to)
-	for rec := from; rec < to; rec++ {
-		if e := t.entry(uint32(rec)); e.Kind != base.KindRangeDelete {
-			keys = append(keys, sortKey{head(e.Key[skip:]), uint32(rec)})
-		}
-	}
-	slices.SortFunc(keys, func(a, b sortKey) int {
-		if c := cmp.Compare(a.head, b.head); c != 0 {
-			return c
-		}
-		return t.compare(a.rec, b.rec)
-	})
-	chunk := make([]uint32, len(keys))
-	for i, k := range keys {
-		chunk[i] = k.rec
-	}
-	return chunk
-}
-
-// commonPrefix returns how many first bytes all keys of the records share.
-func (t *Table) commonPrefix(from, to int) int {
-	var first []byte
-	n := 0
-	for rec := from; rec < to; rec++ {
-		e := t.entry(uint32(rec))
-		if e.Kind == base.KindRangeDelete {
-			continue
-		}
-		if first == nil {
-			first, n = e.Key, len(e.Key)
-		}
-		n = min(n, len(e.Key))
-		for i := range n {
-			if first[i] != e.Key[i] {
-				n = i
-				break
-			}
-		}
-	}
-	return n
-}
-
-// head returns the first eight bytes of key as a number that orders like them.
-func head(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var b [8]byte
-	copy(b[:], key)
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // compare orders two records by key, then the newer first.

@@ -13,7 +13,7 @@ import (
 // benchTable is a table of 200,000 rows of 16-byte keys and 100-byte values, all resident.
 func benchTable(b *testing.B) (*room, *Reader, [][]byte) {
 	f := &memFile{}
-	w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID, Codec: block.LZ4})
+	w := NewWriter(f, WriterOptions{Num: 7, File: fileID, Store: storeID, Codec: block.S2})
 	r, val := rand.New(rand.NewPCG(1, 1)), make([]byte, 100)
 	keys := make([][]byte, 200000)
 	for i := range keys {

@@ -335,7 +335,7 @@ func changeEntry(t *testing.T, w *Writer, n int, change func(*indexEntry)) {
 
 func TestReadErrorsReachTheCaller(t *testing.T) {
 	c := counters(300, 20)
-	f, meta := c.write(t, WriterOptions{Codec: block.LZ4, BlockBytes: 1024})
+	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 1024})
 	m := newRoom(t, 1<<30)
 	for n := 1; ; n++ {
 		file := &memFile{b: f.b, failAt: n}

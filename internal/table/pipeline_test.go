@@ -32,7 +32,7 @@ func manyBlocks() *content {
 
 func TestHelpersChangeNothing(t *testing.T) {
 	c := manyBlocks()
-	for _, codec := range []block.Codec{block.None, block.LZ4, block.Zstd} {
+	for _, codec := range []block.Codec{block.None, block.S2, block.Zstd} {
 		want, meta := c.write(t, WriterOptions{Codec: codec, File: fileID})
 		for _, helpers := range []int{1, 2, 5} {
 			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers})

@@ -16,7 +16,7 @@ import (
 
 func TestGetDoesNotAllocate(t *testing.T) {
 	c := counters(20000, 20)
-	f, meta := c.write(t, WriterOptions{Codec: block.LZ4})
+	f, meta := c.write(t, WriterOptions{Codec: block.S2})
 	m := newRoom(t, 1<<30)
 	rd := m.open(t, f, meta)
 	run := func() {
@@ -115,7 +115,7 @@ func TestNoCacheLeavesTheCacheAlone(t *testing.T) {
 // Pages are evicted, filled and pinned by many at once in a cache far too small.
 func TestConcurrentReadersInASmallCache(t *testing.T) {
 	c := counters(4000, 200)
-	f, meta := c.write(t, WriterOptions{Codec: block.LZ4, BlockBytes: 8 << 10})
+	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 8 << 10})
 	m := newRoom(t, 256<<10)
 	rd := m.open(t, f, meta)
 	var wg sync.WaitGroup

@@ -270,6 +270,6 @@ func counters(n, valueBytes int) *content {
 	return c
 }
 
-var codecs = []block.Codec{block.None, block.LZ4, block.Zstd}
+var codecs = []block.Codec{block.None, block.S2, block.Zstd}
 
 var everything = base.Visibility{Snapshot: base.MaxSeq}

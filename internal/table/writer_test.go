@@ -190,12 +190,12 @@ func TestSmallPairsCostNextToNothing(t *testing.T) {
 		}
 		c.sort()
 		f, meta := c.write(t, WriterOptions{Codec: block.Zstd})
-		lz4, _ := c.write(t, WriterOptions{Codec: block.LZ4})
+		s2, _ := c.write(t, WriterOptions{Codec: block.S2})
 		for i := range c.rows {
 			c.rows[i].seq = 0
 		}
 		bottom, _ := c.write(t, WriterOptions{Codec: block.Zstd})
-		t.Logf("%s: %d raw bytes: zstd %d, without sequences %d, lz4 %d", name, meta.RawBytes, len(f.b), len(bottom.b), len(lz4.b))
+		t.Logf("%s: %d raw bytes: zstd %d, without sequences %d, s2 %d", name, meta.RawBytes, len(f.b), len(bottom.b), len(s2.b))
 		if len(f.b) > 40000 || len(bottom.b) > 15000 {
 			t.Errorf("%s: %d and %d bytes", name, len(f.b), len(bottom.b))
 		}

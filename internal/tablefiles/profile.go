@@ -9,8 +9,8 @@ import (
 type Profile uint8
 
 const (
-	ProfileBalanced Profile = iota // LZ4 on upper levels, zstd on the last
-	ProfileFast                    // LZ4 everywhere
+	ProfileBalanced Profile = iota // S2 on upper levels, zstd on the last
+	ProfileFast                    // S2 everywhere
 	ProfileSmall                   // zstd everywhere
 	ProfileNone                    // no compression
 )
@@ -21,12 +21,12 @@ func (p Profile) codec(level int) block.Codec {
 	case ProfileNone:
 		return block.None
 	case ProfileFast:
-		return block.LZ4
+		return block.S2
 	case ProfileSmall:
 		return block.Zstd
 	}
 	if level == manifest.Bottom {
 		return block.Zstd
 	}
-	return block.LZ4
+	return block.S2
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 )
 
-// scratch is what a one-shot call encodes its key and entry into.
+// scratch is what a one-shot call encodes its entry into.
 type scratch struct {
-	entry [1][]byte
+	entry [2][]byte // all of it, or what stands before the value, and the caller's value
 	w     engine.Write
 }
 
@@ -23,7 +23,7 @@ func (s *scratch) recycle() {
 	if cap(s.entry[0]) > maxScratchBytes {
 		s.entry[0] = nil
 	}
-	s.w = engine.Write{}
+	s.w, s.entry[1] = engine.Write{}, nil
 	scratches.Put(s)
 }
 
@@ -44,8 +44,22 @@ func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
 	}
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
-	s.entry[0] = frame.AppendPrefixed(s.entry[0][:0], kind, bucket, key, value)
-	return apply(e, &s.w, s.entry[:], len(s.entry[0]), 1)
+	s.encode(kind, bucket, key, value, e.Config().SpillBytes())
+	return apply(e, &s.w, s.entry[:], len(s.entry[0])+len(s.entry[1]), 1)
+}
+
+// lentBytes is how long a value is that goes from the caller's memory to the log.
+const lentBytes = 1 << 10
+
+// encode encodes the entry, without a copy of a long value, unless it takes more than a
+// frame should hold.
+func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
+	s.entry[0] = s.entry[0][:0]
+	if n := len(value); n < lentBytes || frame.MaxEntryHeaderBytes+len(bucket)+len(key)+n > most {
+		s.entry[0] = frame.AppendPrefixed(s.entry[0], kind, bucket, key, value)
+		return
+	}
+	s.entry[0], s.entry[1] = frame.AppendHead(s.entry[0], kind, bucket, key, len(value)), value
 }
 
 // Apply commits entries in their order.

@@ -125,6 +125,27 @@ func TestInterruptIsItsOwnExitCode(t *testing.T) {
 	}
 }
 
+// What was measured before the interruption is shown and saved, and says so.
+func TestAnInterruptedRunIsReported(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	out := filepath.Join(t.TempDir(), "out.json")
+	text, _, err := call(ctx, "run", "-suite", "w4/sound", "-n", "10", "-rounds", "100000", "-engines", "gomap", "-json", out, "-html", "none", "-dir", t.TempDir())
+	if code := exitCode(err); code != 130 {
+		t.Fatalf("%v: exit code %d", err, code)
+	}
+	run, err := readRun(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Cells) == 0 || len(run.Cells) > 100_000 || !strings.Contains(run.Stopped, "ended early") {
+		t.Errorf("%d cells; stopped: %q", len(run.Cells), run.Stopped)
+	}
+	if !strings.Contains(text, "ended early") || !strings.Contains(text, "| gomap") {
+		t.Errorf("%.2000s", text)
+	}
+}
+
 func TestSingleDashes(t *testing.T) {
 	got := strings.Join(doubleDashes([]string{"run", "-suite", "w1", "--n", "5", "-n=5", "-h", "-5", "-"}), " ")
 	if got != "run --suite w1 --n 5 --n=5 -h -5 -" {

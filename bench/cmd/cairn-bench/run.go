@@ -109,10 +109,10 @@ func (f *flags) run(cmd *cobra.Command) error {
 		Dir: f.dir, Seed: f.seed, Records: records, Machine: machine, Settle: f.settle,
 		Progress: harness.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))),
 	})
-	if err != nil {
+	if err != nil && (run == nil || len(run.Cells) == 0) {
 		return err
 	}
-	if err := f.write(cmd.OutOrStdout(), run); err != nil {
+	if err := errors.Join(f.write(cmd.OutOrStdout(), run), err); err != nil {
 		return err
 	}
 	if f.html != "" {

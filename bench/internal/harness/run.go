@@ -26,7 +26,8 @@ type Config struct {
 }
 
 // Run carries the plan out. When the context is cancelled it kills the child,
-// removes the data and returns what was measured so far with an error.
+// removes the data and returns what was measured so far, which says that it is not
+// all, with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	root, release, err := scratch.Make(cfg.Dir)
 	if err != nil {
@@ -45,6 +46,7 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	}
 	for n := 1; n <= plan.Rounds; n++ {
 		if err := r.round(ctx, n); err != nil {
+			run.Stopped = fmt.Sprintf("what was done before the run ended early, in round %d: %v", n, err)
 			return run, err
 		}
 		if n == 1 {
