@@ -279,13 +279,9 @@ func (e *Engine) keeper() {
 	}
 }
 
-// The next segment is made when the active one is used to one part in spareShare, so that
-// a store of a few writes makes none, and no more than spareAhead bytes, or a half, are
-// left: it takes as much of the disk as the active one, or twice that.
-const (
-	spareShare = 8
-	spareAhead = 4 << 20
-)
+// spareShare: the next segment is made when the active one is used to one part in so
+// many, so that a store of a few writes makes none.
+const spareShare = 8
 
 // wantsSpare reports whether the next segment should be made. mu is held.
 func (c *committer) wantsSpare() bool {
@@ -293,8 +289,7 @@ func (c *committer) wantsSpare() bool {
 		return false
 	}
 	tail, _ := c.mem.Seg.Tail()
-	used, size := int(tail.Offset()), c.mem.Seg.Capacity()
-	return used >= size/spareShare && size-used <= max(size/2, spareAhead)
+	return int(tail.Offset()) >= c.mem.Seg.Capacity()/spareShare
 }
 
 // keepSpare makes a spare segment if one is wanted. A failure is the business of the

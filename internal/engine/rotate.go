@@ -149,6 +149,9 @@ func (e *Engine) noteShape() {
 	if c.mem != nil && c.mem.Len() == 0 {
 		return // it held the record of a large transaction only
 	}
+	if c.nextBytes < quickSegmentBytes {
+		c.nextBytes *= 2
+	}
 	c.nextBytes = min(max(2*c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
 	if c.mem == nil {
 		return
