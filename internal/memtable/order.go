@@ -105,6 +105,30 @@ type Iter struct {
 	limit uint32
 	i     int
 	cur   frame.Entry
+
+	seen   int   // entries before it were touched ahead
+	window int   // how many at a time
+	sum    uint8 // of what was touched
+}
+
+// Bounds of how many entries are touched ahead: few after a seek, more as the walk goes on.
+const (
+	firstWindow = 4
+	lastWindow  = 32
+)
+
+// lookAhead makes sure that the entry at position i is on its way to the processor. The
+// order of keys is not that in memory, so every entry is a cache miss; those of several
+// at once overlap.
+func (it *Iter) lookAhead(i int) {
+	if i < it.seen {
+		return
+	}
+	it.window = min(max(2*it.window, firstWindow), lastWindow)
+	it.seen = min(i+it.window, len(it.chunk))
+	for _, rec := range it.chunk[min(i, it.seen):it.seen] {
+		it.sum += it.t.buf[it.t.at[rec]]
+	}
 }
 
 // settle loads the entry at position i, stepping over truncated records in
@@ -122,13 +146,19 @@ func (it *Iter) settle(step int) bool {
 }
 
 // First implements base.Iterator.
-func (it *Iter) First() bool { it.i = 0; return it.settle(1) }
+func (it *Iter) First() bool { return it.begin(0) }
+
+// begin begins a walk forward at position i.
+func (it *Iter) begin(i int) bool {
+	it.i, it.seen, it.window = i, i+1, 0
+	return it.settle(1)
+}
 
 // Last implements base.Iterator.
 func (it *Iter) Last() bool { it.i = len(it.chunk) - 1; return it.settle(-1) }
 
 // SeekGE implements base.Iterator.
-func (it *Iter) SeekGE(key []byte) bool { it.i = it.lowerBound(key); return it.settle(1) }
+func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.lowerBound(key)) }
 
 // SeekLT implements base.Iterator.
 func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(key) - 1; return it.settle(-1) }
@@ -149,6 +179,7 @@ func (it *Iter) Next() bool {
 		return false
 	}
 	it.i++
+	it.lookAhead(it.i)
 	return it.settle(1)
 }
 
@@ -158,6 +189,14 @@ func (it *Iter) Next() bool {
 func (it *Iter) NextKey() bool {
 	if it.i < 0 {
 		return false
+	}
+	next := it.i + 1
+	it.lookAhead(next)
+	if next < len(it.chunk) && it.chunk[next] < it.limit {
+		if e := it.t.entry(it.chunk[next]); !bytes.Equal(e.Key, it.cur.Key) {
+			it.i, it.cur = next, e
+			return true
+		}
 	}
 	same := func(i int) bool {
 		return i < len(it.chunk) && bytes.Equal(it.t.entry(it.chunk[i]).Key, it.cur.Key)
