@@ -9,6 +9,18 @@ import (
 // datasync: fdatasync writes the size too when it changed, but not the times.
 func datasync(o *osFile) error { return o.control(unix.Fdatasync) }
 
+// Map implements Mapper.
+func (o *osFile) Map(off int64, n int) (b []byte, err error) {
+	err = o.control(func(fd int) error {
+		b, err = unix.Mmap(fd, off, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		return err
+	})
+	return b, o.wrap("map", err)
+}
+
+// Unmap ends a mapping that Map made.
+func Unmap(b []byte) error { return unix.Munmap(b) }
+
 func preallocate(o *osFile, off, n int64) error {
 	err := o.control(func(fd int) error { return unix.Fallocate(fd, 0, off, n) })
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {

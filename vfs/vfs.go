@@ -59,6 +59,20 @@ type File interface {
 	Size() (int64, error)
 }
 
+// Mapper is a File whose bytes can be written by storing them. It is optional.
+type Mapper interface {
+	// Map maps bytes [off, off+n) for writing, shared with everybody who reads the file:
+	// what was stored there is in the file, as if it had been written, also when the
+	// process is killed a moment later, and Sync makes it durable. off is a multiple of
+	// MapUnit. The bytes are within the file, and preallocated: to store where the disk
+	// is full or broken, or the file was cut, is a memory fault. The slice is the
+	// caller's until Unmap.
+	Map(off int64, n int) ([]byte, error)
+}
+
+// MapUnit is a multiple of every page size there is.
+const MapUnit = 64 << 10
+
 // FileInfo describes a file or directory.
 type FileInfo struct {
 	Size      int64 // length in bytes

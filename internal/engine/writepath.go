@@ -185,11 +185,11 @@ func (e *Engine) lead() {
 	c.mu.Unlock()
 
 	whole := batch
-	err := wal.WriteOut(segments)
 	relaxed := 0
 	for relaxed < len(batch) && !batch[relaxed].durable {
 		relaxed++
 	}
+	err := wal.WriteOut(segments, relaxed < len(batch))
 	mustSync := err == nil && relaxed < len(batch)
 	if mustSync && relaxed > 0 {
 		c.mu.Lock()
@@ -332,7 +332,7 @@ func (e *Engine) resume() error {
 	e.rotate(c.goodEnd, c.goodSum)
 	segments := slices.Clone(c.unsynced)
 	c.mu.Unlock()
-	err := wal.WriteOut(segments)
+	err := wal.WriteOut(segments, true)
 	if err == nil {
 		err = wal.Sync(segments)
 	}

@@ -25,7 +25,7 @@ func BenchmarkSyncedCommit(b *testing.B) {
 						b.StartTimer()
 					}
 					s.Append(frame.Header{Kind: frame.KindCommit, Count: 1}, payload)
-					check(b, s.WriteOut())
+					check(b, s.WriteOut(true))
 					check(b, s.Sync())
 				}
 			})
@@ -43,4 +43,25 @@ func newBenchSegment(b *testing.B, filled bool) *Segment {
 	}
 	s.Link(0, 0, 0)
 	return s
+}
+
+// BenchmarkRelaxedCommit writes commits out through the mapping, and by system calls.
+func BenchmarkRelaxedCommit(b *testing.B) {
+	for _, size := range []int{100, 500, 2000} {
+		for _, mapped := range []bool{false, true} {
+			b.Run(fmt.Sprintf("value=%d/mapped=%v", size, mapped), func(b *testing.B) {
+				s := newBenchSegment(b, true)
+				payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, size))
+				for b.Loop() {
+					if !s.Room(len(payload)) {
+						b.StopTimer()
+						s = newBenchSegment(b, true)
+						b.StartTimer()
+					}
+					s.Append(frame.Header{Kind: frame.KindCommit, Count: 1}, payload)
+					check(b, s.WriteOut(!mapped))
+				}
+			})
+		}
+	}
 }

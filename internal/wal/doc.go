@@ -1,6 +1,7 @@
 // Package wal reads and writes log segments. A segment's file and its arena in
 // memory hold the same bytes at the same offsets: a commit is encoded once, into
-// the arena, and reaches the file with one WriteAt for everything that is new.
+// the arena, and reaches the file with one WriteAt for everything that is new, or, if
+// that is little and not to be synced, through a mapping of a part of the file.
 //
 // # Format
 //

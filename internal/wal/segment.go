@@ -35,6 +35,7 @@ type Segment struct {
 	f     vfs.File
 	name  string
 	buf   []byte // the arena: capacity of the segment
+	win   window // of the file
 	ident frame.Identity
 	sum   uint32 // Sum of the last frame: the next one's Prev
 
@@ -71,7 +72,7 @@ func (s *Segment) prepare(store base.ID) error {
 	h := base.AppendFileHeader(s.buf[:0], base.FileHeader{
 		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num})
 	s.tail.Store(int64(len(h)))
-	if err := s.WriteOut(); err != nil {
+	if err := s.WriteOut(true); err != nil {
 		return err
 	}
 	return s.Sync()
@@ -106,6 +107,7 @@ func (s *Segment) Fill(sync bool, stop func() bool) error {
 func (s *Segment) reserve() error {
 	err := s.f.Preallocate(0, int64(len(s.buf)))
 	if !errors.Is(err, errors.ErrUnsupported) {
+		s.win.file, _ = s.f.(vfs.Mapper)
 		return err
 	}
 	for off := 0; off < len(s.buf); off += len(zeros) {
@@ -163,10 +165,15 @@ func (s *Segment) Capacity() int { return len(s.buf) }
 // Buffer returns the arena.
 func (s *Segment) Buffer() []byte { return s.buf }
 
-// WriteOut writes to the file what has been appended up to now.
-func (s *Segment) WriteOut() error {
+// WriteOut writes to the file what has been appended up to now; a little of it through a
+// mapping, unless it is to be synced next: the sync would take longer.
+func (s *Segment) WriteOut(sync bool) error {
 	from, to := s.written.Load(), s.tail.Load()
-	if from == to {
+	switch {
+	case from == to:
+		return nil
+	case !sync && s.win.store(s.buf[from:to], from, int64(len(s.buf))):
+		s.written.Store(to)
 		return nil
 	}
 	if _, err := s.f.WriteAt(s.buf[from:to], from); err != nil {
@@ -213,11 +220,14 @@ func (s *Segment) Close() error {
 	}
 	s.closed = true
 	s.synced.Store(s.written.Load())
+	s.win.close()
 	return s.f.Close()
 }
 
 // WriteOut writes out what has been appended to segments, which are given oldest first.
-func WriteOut(segments []*Segment) error { return inTurn(segments, (*Segment).WriteOut) }
+func WriteOut(segments []*Segment, sync bool) error {
+	return inTurn(segments, func(s *Segment) error { return s.WriteOut(sync) })
+}
 
 // Sync makes durable what has been written to segments, which are given oldest first.
 func Sync(segments []*Segment) error { return inTurn(segments, (*Segment).Sync) }

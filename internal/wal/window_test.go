@@ -1,0 +1,116 @@
+package wal
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// onDisk makes a segment in a real file.
+func onDisk(t *testing.T, size int) (*Segment, string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), base.FileName(base.FileLog, 1))
+	s, err := Create(vfs.OS(), name, 1, storeID, make([]byte, size))
+	check(t, err)
+	t.Cleanup(func() { s.Close() })
+	s.Link(0, 0, 0)
+	if s.win.file == nil {
+		t.Skip("segments are not mapped here: ", name)
+	}
+	return s, name
+}
+
+// same fails unless the file has what was appended, and zeros behind it.
+func same(t *testing.T, s *Segment, name string) {
+	t.Helper()
+	got, err := os.ReadFile(name)
+	check(t, err)
+	tail, _ := s.Tail()
+	if !bytes.Equal(got[:tail.Offset()], s.Buffer()[:tail.Offset()]) {
+		t.Fatal("the file differs from the arena")
+	}
+	if len(bytes.TrimRight(got[tail.Offset():], "\x00")) > 0 || len(got) != s.Capacity() {
+		t.Fatalf("a file of %d bytes, want %d, zero from %d on", len(got), s.Capacity(), tail.Offset())
+	}
+}
+
+// Writes through the mapping, in place of it and across its ends are in the file when
+// WriteOut returns, for everybody who reads it.
+func TestMappedWrites(t *testing.T) {
+	s, name := onDisk(t, 3*windowBytes+4096)
+	r := rand.New(rand.NewPCG(1, 1))
+	mapped, windows, last := 0, 0, int64(-1)
+	for i := 0; ; i++ {
+		n := 1 + r.IntN(300)
+		if r.IntN(20) == 0 {
+			n = r.IntN(3 * mostMapped)
+		}
+		key := fmt.Sprintf("%0*d", n, i)
+		if !s.Room(len(key)*2 + 64) {
+			break
+		}
+		commit(s, uint64(i+1), 0, key)
+		check(t, s.WriteOut(r.IntN(10) == 0))
+		if s.win.b != nil {
+			mapped++
+			if s.win.at != last {
+				windows, last = windows+1, s.win.at
+			}
+		}
+		if i%500 == 0 {
+			same(t, s, name)
+		}
+	}
+	same(t, s, name)
+	if mapped < 1000 || windows < 3 {
+		t.Errorf("%d times there was a mapping, %d different ones", mapped, windows)
+	}
+	check(t, s.Sync())
+	check(t, s.Close())
+	if s.win.b != nil || s.win.file != nil {
+		t.Error("still mapped")
+	}
+}
+
+// What is to be synced is not mapped: a sync protects the pages again.
+func TestSyncedWritesAreNotMapped(t *testing.T) {
+	s, name := onDisk(t, 64<<10)
+	commit(s, 1, 0, "a")
+	check(t, s.WriteOut(true))
+	if s.win.b != nil {
+		t.Error("mapped")
+	}
+	same(t, s, name)
+}
+
+// To store in a file that somebody has cut is a memory fault. It is survived, and the
+// bytes are written.
+func TestFaultsAreSurvived(t *testing.T) {
+	s, name := onDisk(t, 256<<10)
+	commit(s, 1, 0, "a")
+	check(t, s.WriteOut(false))
+	if s.win.b == nil {
+		t.Fatal("not mapped")
+	}
+	check(t, os.Truncate(name, 0))
+	before := s.Written()
+	commit(s, 2, 0, "b")
+	check(t, s.WriteOut(false))
+	if s.win.b != nil || s.win.file != nil {
+		t.Error("still mapped")
+	}
+	got, err := os.ReadFile(name)
+	check(t, err)
+	tail, _ := s.Tail()
+	if int64(len(got)) != tail.Offset() || !bytes.Equal(got[before:], s.Buffer()[before:tail.Offset()]) {
+		t.Errorf("%d bytes in the file, want %d", len(got), tail.Offset())
+	}
+	commit(s, 3, 0, "c")
+	check(t, s.WriteOut(false))
+}
