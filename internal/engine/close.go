@@ -136,8 +136,10 @@ func (e *Engine) seal() error {
 	}
 	e.epochs.Drain()
 	e.retireSegments(final.LogStart, 0)
-	e.reserve.Release()
-	e.removeObsolete()
+	e.removing.Go(func() { // what is left in memory goes meanwhile
+		e.reserve.Release()
+		e.removeObsolete()
+	})
 	return nil
 }
 

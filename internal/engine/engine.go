@@ -68,6 +68,7 @@ type Engine struct {
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 
 	background sync.WaitGroup
+	removing   sync.WaitGroup // of files, at the end of Close
 	stop       context.CancelFunc
 	stopped    context.Context
 	wake       chan struct{} // the keeper's

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"sync"
 
@@ -160,13 +159,9 @@ func (e *Engine) release0() error {
 	if e.manifest != nil {
 		errs = append(errs, e.manifest.Close())
 	}
-	errs = append(errs, closeIt(e.lock))
-	return errors.Join(errs...)
-}
-
-func closeIt(c io.Closer) error {
-	if c == nil {
-		return nil
+	e.removing.Wait()
+	if e.lock != nil {
+		errs = append(errs, e.lock.Close())
 	}
-	return c.Close()
+	return errors.Join(errs...)
 }
