@@ -28,13 +28,7 @@ type Config struct {
 // MinMemory is the least Memory a store works with.
 const MinMemory = 1 << 20
 
-// Each segment is twice as large as the one before, or four times where that would be
-// full before the next one is made.
-const (
-	minSegmentBytes   = 256 << 10
-	quickSegmentBytes = 4 << 20
-	maxSegmentBytes   = 64 << 20
-)
+const maxSegmentBytes = 64 << 20
 
 func (c *Config) check() error {
 	if c.Memory < MinMemory {

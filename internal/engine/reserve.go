@@ -5,6 +5,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -23,7 +24,7 @@ const smallSegmentBytes = 64 << 10
 // holdReserve puts space aside for the flush of a segment of the given size, once the
 // store has written more than a little. No lock is held.
 func (e *Engine) holdReserve(size int) error {
-	if e.counters.committedBytes.Load() <= minSegmentBytes {
+	if e.counters.committedBytes.Load() <= tree.MinSegment {
 		return nil
 	}
 	err := e.reserve.Hold(int64(size)*5/4 + reserveSlack)

@@ -66,7 +66,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 // memtablesFull reports whether memtables, with a spare for need bytes and count
 // entries, would take more than half of Memory. Point indexes and pages share the rest.
 func (e *Engine) memtablesFull(need, count int) bool {
-	size, records := e.spareShape(need, count)
+	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
 	more := int64(size + tree.IndexBytes(records))
 	if e.commit.spare != nil { // counted already
 		more = 0
@@ -79,19 +79,6 @@ func (e *Engine) memtablesFull(need, count int) bool {
 		e.arenas.Trim()
 	}
 	return false
-}
-
-// fewCommits of the size that needs a segment go into it at least, if that makes no more
-// than an ordinary one: to make a segment takes as long as to write a megabyte.
-const fewCommits = 4
-
-// spareShape returns the size in bytes of the next segment, and how many records
-// its memtable has room for.
-func (e *Engine) spareShape(need, count int) (size, records int) {
-	c := &e.commit
-	size = min(max(c.nextBytes, minSegmentBytes, fewCommits*need), e.cfg.segmentLimit())
-	size = (max(size, need) + 4095) &^ 4095
-	return size, max(size/max(c.recordBytes*3/4, 16), count) + 64
 }
 
 // lastEnd returns where the log ends, failed commits left out, and the checksum
@@ -133,7 +120,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c := &e.commit
 	next := c.spare
 	c.spare, c.asked = nil, false
-	e.noteShape()
+	c.shape.Note(c.mem, e.cfg.segmentLimit())
 	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)
 	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
@@ -141,23 +128,6 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	rs := e.state.Load()
 	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
 	next.Unref() // the state holds it now
-}
-
-// noteShape learns from the sealed memtable how large the next should be.
-func (e *Engine) noteShape() {
-	c := &e.commit
-	if c.mem != nil && c.mem.Len() == 0 {
-		return // it held the record of a large transaction only
-	}
-	if c.nextBytes < quickSegmentBytes {
-		c.nextBytes *= 2
-	}
-	c.nextBytes = min(max(2*c.nextBytes, minSegmentBytes), e.cfg.segmentLimit())
-	if c.mem == nil {
-		return
-	}
-	tail, _ := c.mem.Seg.Tail()
-	c.recordBytes = max(16, int(tail.Offset())/c.mem.Len())
 }
 
 // prepareSpare makes the next segment, large enough for a first commit of need
@@ -175,7 +145,7 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	size, records := e.spareShape(need, count)
+	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	c.mu.Unlock()
 	if old != nil {

@@ -66,12 +66,11 @@ type committer struct {
 	goodSum uint32
 	durable wal.Position // everything before it is known durable
 
-	spare       *tree.Memory // next active segment, recorded in the manifest
-	preparing   bool         // somebody makes the spare
-	hurry       atomic.Bool  // somebody waits for it
-	asked       bool         // the keeper was asked for one, for the active segment
-	nextBytes   int          // size of the segment to make
-	recordBytes int          // bytes of segment per record, as the last one had
+	spare     *tree.Memory // next active segment, recorded in the manifest
+	preparing bool         // somebody makes the spare
+	hurry     atomic.Bool  // somebody waits for it
+	asked     bool         // the keeper was asked for one, for the active segment
+	shape     tree.Shape   // of the segment to make
 
 	broken   bool   // a write failed; the leader is moving to another segment
 	failures uint64 // how often sequences were taken back, to be given out again
