@@ -44,9 +44,9 @@ const maxHelpers = 4
 // all processors compress, and nothing is kept in memory.
 func (f *Files) Hurry() { f.hurry.Store(true) }
 
-// compressors returns how many helpers a writer has.
-func (f *Files) compressors() int {
-	if n := runtime.GOMAXPROCS(0); n > 1 && f.hurry.Load() {
+// compressors returns how many helpers a writer has that somebody waits for.
+func compressors() int {
+	if n := runtime.GOMAXPROCS(0); n > 1 {
 		return min(n, maxHelpers)
 	}
 	return 0
@@ -60,7 +60,7 @@ func (f *Files) Path(num uint64) string {
 // Write runs a merge into new tables of a level and opens them, durable with their
 // names. rows is how many one of them will have, about; 0 means that they get no
 // point index. Their rows and tombstones all get the sequence global, unless that
-// is 0. On an error no file is left.
+// is 0. On an error no file is left. Somebody waits for them: all processors compress.
 func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
 	return f.write(m, level, rows, global, false)
 }
@@ -140,7 +140,6 @@ func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
 	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
-	opts.Helpers = f.compressors()
 	return table.NewWriter(file, opts), num, nil
 }
 

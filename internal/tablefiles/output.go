@@ -56,6 +56,8 @@ func (f *Files) createOutput(level int, rows uint64, resident bool, made finishe
 	var opts table.WriterOptions
 	if resident {
 		opts.Resident = f.Pages
+	} else {
+		opts.Helpers = compressors()
 	}
 	if f.ReserveIndex(rows) {
 		o.rows, o.points = rows, pointindex.NewBuilder(f.Budget)
