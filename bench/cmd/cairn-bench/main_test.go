@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/bench/internal/harness"
 	"github.com/cairndb/cairn/bench/internal/result"
