@@ -70,7 +70,8 @@ func (f *gatedFS) Open(name string) (vfs.File, error) {
 }
 
 func (f *gatedFile) WriteAt(p []byte, off int64) (int, error) {
-	if strings.HasSuffix(f.name, ".log") && f.fs.log.pass() {
+	filling := len(bytes.TrimLeft(p, "\x00")) == 0 // a spare segment, in the background
+	if strings.HasSuffix(f.name, ".log") && !filling && f.fs.log.pass() {
 		return 0, syscall.EIO
 	}
 	return f.File.WriteAt(p, off)
@@ -103,6 +104,7 @@ func TestValidationAcrossAFailedWrite(t *testing.T) {
 	check(t, db.Compact(t.Context(), cairn.Range{}))
 	tx, err := db.Begin(true)
 	check(t, err)
+	defer tx.Rollback() // or Close waits for it for ever, where the test fails
 	if _, err := tx.Get(x); err != nil {
 		t.Fatal(err)
 	}
