@@ -343,7 +343,7 @@ func (e *Engine) syncWritten() error {
 	if failed != nil {
 		return failed
 	}
-	err := wal.Sync(segments)
+	err := wal.SyncAll(segments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

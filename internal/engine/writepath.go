@@ -198,7 +198,7 @@ func (e *Engine) lead() {
 	}
 	var syncErr error
 	if mustSync {
-		syncErr = wal.Sync(segments)
+		syncErr = wal.SyncAll(segments)
 	}
 
 	c.mu.Lock()
@@ -333,7 +333,7 @@ func (e *Engine) resume() error {
 	c.mu.Unlock()
 	err := wal.WriteOut(segments, true)
 	if err == nil {
-		err = wal.Sync(segments)
+		err = wal.SyncAll(segments)
 	}
 	c.mu.Lock()
 	if err == nil {

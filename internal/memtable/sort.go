@@ -16,16 +16,25 @@ type sortKey struct {
 	rec  uint32
 }
 
-// sorter is the memory of a sort, which is used again: a memtable has up to a million
-// records, and fresh memory costs more than the sort.
+// sorter is the memory of a sort, which is used again unless it is large: the Go heap is
+// not counted to Memory.
 type sorter struct{ keys, spare []sortKey }
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 
+// keptKeys is how many keys a sorter may have room for that is kept: half a megabyte.
+const keptKeys = 16 << 10
+
+func (s *sorter) recycle() {
+	if cap(s.keys) <= keptKeys {
+		sorters.Put(s)
+	}
+}
+
 // sortChunk returns the puts and deletes among the records by key, newest first.
 func (t *Table) sortChunk(from, to int) []uint32 {
 	s := sorters.Get().(*sorter)
-	defer sorters.Put(s)
+	defer s.recycle()
 	skip := t.commonPrefix(from, to)
 	s.keys = slices.Grow(s.keys[:0], to-from)
 	for rec := from; rec < to; rec++ {

@@ -226,15 +226,18 @@ func (s *Segment) Close() error {
 
 // WriteOut writes out what has been appended to segments, which are given oldest first.
 func WriteOut(segments []*Segment, sync bool) error {
-	return inTurn(segments, func(s *Segment) error { return s.WriteOut(sync) })
+	for _, s := range segments {
+		if err := s.WriteOut(sync); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Sync makes durable what has been written to segments, which are given oldest first.
-func Sync(segments []*Segment) error { return inTurn(segments, (*Segment).Sync) }
-
-func inTurn(segments []*Segment, do func(*Segment) error) error {
+// SyncAll makes durable what has been written to segments, which are given oldest first.
+func SyncAll(segments []*Segment) error {
 	for _, s := range segments {
-		if err := do(s); err != nil {
+		if err := s.Sync(); err != nil {
 			return err
 		}
 	}
