@@ -127,14 +127,15 @@ func (f *finder) call(c *ast.CallExpr) {
 	name, operands := "", []ast.Expr{}
 	switch fun := c.Fun.(type) {
 	case *ast.SelectorExpr:
-		name = fun.Sel.Name
-		operands = append(operands, fun.X)
+		if name = fun.Sel.Name; name != "SyncAll" { // of package wal
+			operands = append(operands, fun.X)
+		}
 	case *ast.Ident:
 		name = fun.Name
 	}
 	kind := Kind("")
 	switch name {
-	case "Sync", "syncAll", "syncWritten":
+	case "Sync", "SyncAll", "syncWritten":
 		kind = Sync
 	case "SyncDir", "syncDir":
 		kind = SyncDir
