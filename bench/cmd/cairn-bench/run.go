@@ -116,7 +116,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err := errors.Join(f.write(cmd.OutOrStdout(), run), err); err != nil {
 		return err
 	}
-	if f.html != "" {
+	if f.html != "" && f.html != noPage {
 		fmt.Fprintf(cmd.ErrOrStderr(), "cairn-bench: the report for browsers is %s\n", f.html)
 	}
 	if bad := run.Bad(); len(bad) > 0 {
@@ -179,13 +179,15 @@ func (f *flags) check() error {
 	return f.choosePage()
 }
 
+// noPage is the -html for no file.
+const noPage = "none"
+
 // choosePage decides where the HTML report goes and that it can go there: to find out
 // after hours of measuring would be late.
 func (f *flags) choosePage() error {
 	part := f.n > 0 || f.values > 0 || len(f.suite) > 0 || len(f.engines) > 0
 	switch {
-	case f.html == "none":
-		f.html = ""
+	case f.html == noPage: // it stays: this is asked more than once
 		return nil
 	case f.html == "" && (f.quick || f.full || !part):
 		f.html = defaultPage
@@ -245,7 +247,7 @@ func (f *flags) write(w io.Writer, run *result.Run) error {
 			return err
 		}
 	}
-	if f.html != "" {
+	if f.html != "" && f.html != noPage {
 		if err := writePage(f.html, run); err != nil {
 			return err
 		}
