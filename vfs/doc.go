@@ -39,6 +39,7 @@
 //	             linux        darwin                     windows            others
 //	Sync         fdatasync    F_FULLFSYNC                FlushFileBuffers   fsync
 //	Preallocate  fallocate    F_PREALLOCATE, ftruncate   unsupported        unsupported
+//	Map          mmap         no                         no                 no
 //	SyncDir      fsync        F_FULLFSYNC                does nothing       fsync
 //	Lock         flock        flock                      LockFileEx         flock on the BSDs, else unsupported
 //

@@ -10,7 +10,7 @@
 // The i-th entry has the sequence base+i, so sequences are not stored.
 //
 // Puts and gets never touch an ordered structure. Order is made when somebody
-// asks (order.go): what is new since the last time is sorted as one chunk, and
+// asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and
 // chunks merge geometrically.
 //
 // # Concurrency

@@ -16,20 +16,39 @@ func BenchmarkSyncedCommit(b *testing.B) {
 	for _, size := range []int{100, 1000, 4096} {
 		for _, filled := range []bool{false, true} {
 			b.Run(fmt.Sprintf("value=%d/filled=%v", size, filled), func(b *testing.B) {
-				s := newBenchSegment(b, filled)
-				payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, size))
-				for b.Loop() {
-					if !s.Room(len(payload)) {
-						b.StopTimer()
-						s = newBenchSegment(b, filled)
-						b.StartTimer()
-					}
-					s.Append(frame.Header{Kind: frame.KindCommit, Count: 1}, payload)
+				benchCommits(b, size, filled, func(s *Segment) {
 					check(b, s.WriteOut(true))
 					check(b, s.Sync())
-				}
+				})
 			})
 		}
+	}
+}
+
+// BenchmarkRelaxedCommit writes commits out through the mapping, and by system calls.
+func BenchmarkRelaxedCommit(b *testing.B) {
+	for _, size := range []int{100, 500, 2000} {
+		for _, mapped := range []bool{false, true} {
+			b.Run(fmt.Sprintf("value=%d/mapped=%v", size, mapped), func(b *testing.B) {
+				benchCommits(b, size, true, func(s *Segment) { check(b, s.WriteOut(!mapped)) })
+			})
+		}
+	}
+}
+
+// benchCommits appends commits of one value, does out after each, and begins another
+// segment, off the clock, when one is full.
+func benchCommits(b *testing.B, size int, filled bool, out func(*Segment)) {
+	s := newBenchSegment(b, filled)
+	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, size))
+	for b.Loop() {
+		if !s.Room(len(payload)) {
+			b.StopTimer()
+			s = newBenchSegment(b, filled)
+			b.StartTimer()
+		}
+		s.Append(frame.Header{Kind: frame.KindCommit, Count: 1}, payload)
+		out(s)
 	}
 }
 
@@ -43,25 +62,4 @@ func newBenchSegment(b *testing.B, filled bool) *Segment {
 	}
 	s.Link(0, 0, 0)
 	return s
-}
-
-// BenchmarkRelaxedCommit writes commits out through the mapping, and by system calls.
-func BenchmarkRelaxedCommit(b *testing.B) {
-	for _, size := range []int{100, 500, 2000} {
-		for _, mapped := range []bool{false, true} {
-			b.Run(fmt.Sprintf("value=%d/mapped=%v", size, mapped), func(b *testing.B) {
-				s := newBenchSegment(b, true)
-				payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, size))
-				for b.Loop() {
-					if !s.Room(len(payload)) {
-						b.StopTimer()
-						s = newBenchSegment(b, true)
-						b.StartTimer()
-					}
-					s.Append(frame.Header{Kind: frame.KindCommit, Count: 1}, payload)
-					check(b, s.WriteOut(!mapped))
-				}
-			})
-		}
-	}
 }

@@ -55,6 +55,18 @@ func TestFillStops(t *testing.T) {
 	}
 }
 
+// Where space cannot be reserved the file is zeros already.
+func TestNothingIsFilledTwice(t *testing.T) {
+	fsys := faultfs.New(memfs.New())
+	fsys.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.Fail(errors.ErrUnsupported)})
+	s := create(t, fsys, 1, fillSize)
+	writes := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Sticky: true})
+	check(t, s.Fill(true, never))
+	if writes.Seen() != 0 {
+		t.Errorf("%d writes", writes.Seen())
+	}
+}
+
 func TestFillReportsFailures(t *testing.T) {
 	for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync} {
 		fsys := faultfs.New(memfs.New())

@@ -36,6 +36,7 @@ type Segment struct {
 	name  string
 	buf   []byte // the arena: capacity of the segment
 	win   window // of the file
+	zero  bool   // the file was filled because its space could not be reserved
 	ident frame.Identity
 	sum   uint32 // Sum of the last frame: the next one's Prev
 
@@ -87,7 +88,7 @@ var zeros [256 << 10]byte
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
 // of them. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
-	for off := s.written.Load(); off < int64(len(s.buf)) && !stop(); {
+	for off := s.written.Load(); off < int64(len(s.buf)) && !s.zero && !stop(); {
 		n := min(int64(len(zeros))-off%int64(len(zeros)), int64(len(s.buf))-off)
 		if _, err := s.f.WriteAt(zeros[:n], off); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, off, err)
@@ -110,6 +111,7 @@ func (s *Segment) reserve() error {
 		s.win.file, _ = s.f.(vfs.Mapper)
 		return err
 	}
+	s.zero = true
 	for off := 0; off < len(s.buf); off += len(zeros) {
 		if _, err := s.f.WriteAt(zeros[:min(len(zeros), len(s.buf)-off)], int64(off)); err != nil {
 			return err

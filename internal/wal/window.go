@@ -16,7 +16,7 @@ const windowBytes = 1 << 20
 // to for the first time costs a fault, more than it takes to write a page.
 const mostMapped = 2 << 10
 
-// window is a part of a segment's file, mapped. A small write through it takes a tenth of
+// window is a part of a segment's file, mapped. A small write through it takes a fifth of
 // the time of a system call, and survives the process being killed just as well. Only the
 // leader of a commit group stores; Close may come at any time.
 type window struct {
