@@ -46,8 +46,11 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 			return nil, c.failed
 		case l.Mem == nil || !e.undecided(l.Mem):
 			return l, nil
+		case !c.leading && unwritten(l.Mem):
+			e.lead()
+		default:
+			c.cond.Wait()
 		}
-		c.cond.Wait()
 	}
 }
 
@@ -58,7 +61,17 @@ func (e *Engine) undecided(m *tree.Memory) bool {
 	if m.Len() > 0 {
 		return e.visible.Load() < m.LastSeq()
 	}
-	return e.commit.ingesting > 0
+	return e.commit.ingesting > 0 || unwritten(m)
+}
+
+// unwritten reports whether the segment of an empty memtable waits for its link to be
+// written: with the commits behind it, if there are any. Until then it must stay open.
+func unwritten(m *tree.Memory) bool {
+	if m.Len() > 0 || m.Seg == nil {
+		return false
+	}
+	tail, _ := m.Seg.Tail()
+	return m.Seg.Written() < tail.Offset()
 }
 
 // oldestSealed returns the oldest layer nothing is appended to any more.
