@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -127,7 +128,7 @@ func (o *Options) config(dir string) engine.Config {
 		c.Memory = arena.SystemLimit() / 4
 	}
 	if on := o.OnEvent; on != nil {
-		c.OnEvent = func(e engine.Event) { on(event(e)) }
+		c.OnEvent = func(e report.Event) { on(event(e)) }
 	}
 	return c
 }
@@ -136,12 +137,12 @@ func (o *Options) config(dir string) engine.Config {
 type EventKind uint8
 
 const (
-	EventRecovery        = EventKind(engine.EventRecovery)        // progress of an Open after an unclean end
-	EventFlush           = EventKind(engine.EventFlush)           // a memtable was written to a table
-	EventCompaction      = EventKind(engine.EventCompaction)      // tables were merged
-	EventStall           = EventKind(engine.EventStall)           // commits had to wait for memory
-	EventBackgroundError = EventKind(engine.EventBackgroundError) // background work failed; it is tried again unless the store is poisoned
-	EventNoSpace         = EventKind(engine.EventNoSpace)         // the disk is full; work resumes when space returns
+	EventRecovery        = EventKind(report.EventRecovery)        // progress of an Open after an unclean end
+	EventFlush           = EventKind(report.EventFlush)           // a memtable was written to a table
+	EventCompaction      = EventKind(report.EventCompaction)      // tables were merged
+	EventStall           = EventKind(report.EventStall)           // commits had to wait for memory
+	EventBackgroundError = EventKind(report.EventBackgroundError) // background work failed; it is tried again unless the store is poisoned
+	EventNoSpace         = EventKind(report.EventNoSpace)         // the disk is full; work resumes when space returns
 )
 
 // String returns what the event is about.
@@ -160,6 +161,6 @@ type Event struct {
 	Err      error         // EventBackgroundError, EventNoSpace
 }
 
-func event(e engine.Event) Event {
+func event(e report.Event) Event {
 	return Event{Kind: EventKind(e.Kind), Time: e.Time, Duration: e.Duration, Done: e.Done, Total: e.Total, Level: e.Level, Err: e.Err}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/report"
 )
 
 // Stats describes a store at one moment. Byte counts are exact unless said to be
@@ -129,7 +129,7 @@ func (db *DB) Stats() Stats {
 }
 
 // amplify derives the amplifications from the totals.
-func (s *Stats) amplify(e *engine.Stats) {
+func (s *Stats) amplify(e *report.Stats) {
 	deepest := int64(0)
 	for _, l := range e.Levels {
 		if l.Bytes > 0 {

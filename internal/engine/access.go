@@ -48,7 +48,7 @@ func (e *Engine) Pin(n int64) bool {
 func (e *Engine) Unpin(n int64) { e.pinned.Add(-n) }
 
 // CountHeapCopy counts a value that was copied because too much is pinned.
-func (e *Engine) CountHeapCopy() { e.counters.heapCopies.Add(1) }
+func (e *Engine) CountHeapCopy() { e.counters.HeapCopies.Add(1) }
 
 // CountWrites counts n bytes more (less, if negative) that transactions hold on the
 // Go heap, of what they have written or read, to the budget.

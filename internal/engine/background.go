@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
@@ -44,18 +45,24 @@ func (e *Engine) flusher() {
 	delay := retryDelay
 	for e.awaitSealed() {
 		_, err := e.flushOldest()
-		if err == nil {
+		full := isFull(err)
+		if full {
+			e.backgroundError(err)
+			if e.reserve.Release() {
+				continue
+			}
+			err = e.flushTogether()
+		}
+		switch {
+		case err == nil:
 			delay = retryDelay
 			signal(e.wakeMerge)
 			signal(e.wake)
 			continue
-		}
-		if errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
+		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
-		}
-		e.backgroundError(err)
-		if errors.Is(SpaceError(err), base.ErrNoSpace) && e.reserve.Release() {
-			continue
+		case !full:
+			e.backgroundError(err)
 		}
 		e.sleepUntil(retryDelay, nil)
 		e.sleepUntil(delay-retryDelay, e.wakeFlush)
@@ -68,7 +75,7 @@ func (e *Engine) awaitSealed() bool {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e.oldestSealed() == nil || c.closing {
+	for len(e.oldestSealed(1)) == 0 || c.closing {
 		if e.stopped.Err() != nil || c.closing || c.failed != nil {
 			return false
 		}
@@ -89,12 +96,12 @@ func (e *Engine) setFlushError(err error) {
 }
 
 func (e *Engine) backgroundError(err error) {
-	kind := EventBackgroundError
-	if errors.Is(SpaceError(err), base.ErrNoSpace) {
-		kind = EventNoSpace
+	kind := report.EventBackgroundError
+	if isFull(err) {
+		kind = report.EventNoSpace
 		e.freeSpace()
 	}
-	e.emit(Event{Kind: kind, Err: err})
+	e.emit(report.Event{Kind: kind, Err: err})
 }
 
 // sleepUntil waits for d, or until woken, or until the store stops.
@@ -175,7 +182,7 @@ func (e *Engine) ensureManifest() error {
 		if err := e.refuse(); err != nil {
 			return err
 		}
-		if err := e.prepareSpare(0, 0, true); err != nil {
+		if err := e.prepareSpare(0, 0, later); err != nil {
 			return err
 		}
 	}
@@ -209,8 +216,8 @@ func (e *Engine) runJob(job *compact.Job) error {
 		e.withdraw(tables, err)
 		return err
 	}
-	e.counters.compactedBytes.Add(tree.SizeOf(tables))
-	e.emit(Event{Kind: EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+	e.counters.CompactedBytes.Add(tree.SizeOf(tables))
+	e.emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)
 	return nil
 }
@@ -299,7 +306,7 @@ func (e *Engine) keepSpare() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
-		e.prepareSpare(0, 0, true)
+		e.prepareSpare(0, 0, later)
 	}
 }
 
@@ -307,14 +314,7 @@ func (e *Engine) keepSpare() {
 func (e *Engine) markIfQuiet() {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
-	c := &e.commit
-	c.mu.Lock()
-	waiting := false
-	for _, f := range e.obsolete {
-		waiting = waiting || e.manifest != nil && f.edit > e.manifest.SealedThrough()
-	}
-	c.mu.Unlock()
-	if waiting {
+	if e.manifest != nil && e.obsolete.Waiting(e.manifest.SealedThrough()) {
 		e.noteManifestError(e.manifest.Mark())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
@@ -89,7 +88,7 @@ func (e *Engine) settle() error {
 	}
 	for debt := e.currentDebt(); debt > 0 && debt <= closeCompact; debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
-		if errors.Is(SpaceError(err), base.ErrNoSpace) {
+		if isFull(err) {
 			return nil // it can wait
 		}
 		if err != nil || !did {
@@ -104,16 +103,21 @@ func (e *Engine) settle() error {
 func (e *Engine) flushRest() error {
 	for given := false; ; {
 		did, err := e.flushOldest()
-		switch {
-		case errors.Is(SpaceError(err), base.ErrNoSpace) && !given:
+		if isFull(err) && !given {
 			given = true
 			e.merging.Lock()
 			defer e.merging.Unlock()
 			e.freeSpace()
 			e.reserve.Release()
-		case err != nil || !did:
+			continue
+		}
+		if isFull(err) {
+			did, err = e.flush(all)
+		}
+		if err != nil || !did {
 			return err
-		case given:
+		}
+		if given {
 			e.freeSpace() // for the next one
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -22,7 +23,7 @@ type Config struct {
 	Profile      tablefiles.Profile
 	LockTimeout  time.Duration
 	Logger       *slog.Logger
-	OnEvent      func(Event)
+	OnEvent      func(report.Event)
 }
 
 // MinMemory is the least Memory a store works with.

@@ -14,6 +14,8 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
@@ -53,7 +55,6 @@ type Engine struct {
 
 	// Guarded by commit.mu.
 	handles    map[uint64]*tree.Handle
-	obsolete   []obsoleteFile
 	segments   []uint64 // log segments made and not yet obsolete
 	flushErr   error    // why the last attempt to flush failed
 	flushTries uint64   // how many have ended
@@ -64,6 +65,7 @@ type Engine struct {
 	merging      sync.Mutex  // one compaction at a time
 	closeWaits   atomic.Bool // for both: what is under way is given up
 	large        sync.Mutex  // one large one-shot write at a time; before all other locks
+	obsolete     obsolete.Files
 	reserve      *reserve.Space
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 
@@ -76,8 +78,8 @@ type Engine struct {
 	wakeFlush  chan struct{} // the flusher's, where it waits to try again
 	wakeIndex  chan struct{} // the indexer's
 
-	counters counters
-	recovery RecoveryStats
+	counters report.Counters
+	recovery report.RecoveryStats
 }
 
 // Reader is what a goroutine needs to read: an epoch slot, and room for a key.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -53,6 +54,6 @@ func (e *Engine) index(h *tree.Handle) {
 		e.epochs.Retire(func() { old.Free() })
 	}
 	if err != nil {
-		e.emit(Event{Kind: EventBackgroundError, Err: err})
+		e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
 	}
 }

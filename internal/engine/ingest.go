@@ -92,7 +92,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 		for _, h := range rest[:len(r.Tables)] {
 			tablefiles.Resequence(h.Meta, seq)
 			h.Reader.Resequence(seq)
-			e.counters.committedBytes.Add(h.Meta.RawBytes)
+			e.counters.CommittedBytes.Add(h.Meta.RawBytes)
 			edit.Added = append(edit.Added, manifest.Added{Run: seq, Table: h.Meta})
 		}
 		rest = rest[len(r.Tables):]

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
@@ -49,11 +51,8 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 	}
 	e.manifest = log
 	e.logging.Store(true)
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if e.opened.Manifest != 0 { // else the store is being made
-		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, e.opened.Manifest)})
+		e.obsolete.Add(obsolete.File{Path: e.path(base.FileManifest, e.opened.Manifest)})
 	}
 	return nil
 }
@@ -140,18 +139,7 @@ func (e *Engine) rollManifest() {
 		return
 	}
 	e.manifest = next
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileManifest, old.State().Manifest)})
-}
-
-// obsoleteFile is a file that an edit has made useless. It may be removed once a
-// later synced manifest record covers that edit (E5) and nobody reads it.
-type obsoleteFile struct {
-	path   string
-	edit   uint64 // ordinal of the edit in the manifest
-	handle *tree.Handle
+	e.obsolete.Add(obsolete.File{Path: e.path(base.FileManifest, old.State().Manifest)})
 }
 
 // retireFiles notes the files an installed edit has made useless.
@@ -163,7 +151,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		}
 		delete(e.handles, r.Num)
 		delete(e.leftovers, r.Num)
-		e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileTable, r.Num), edit: at, handle: h})
+		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
 	}
 	for _, l := range flushed {
 		if l.Mem != nil && l.Mem.Seg != nil {
@@ -184,7 +172,7 @@ func (e *Engine) retireSegments(start, at uint64) {
 	var live []uint64
 	for _, num := range e.segments {
 		if num < start {
-			e.obsolete = append(e.obsolete, obsoleteFile{path: e.path(base.FileLog, num), edit: at})
+			e.obsolete.Add(obsolete.File{Path: e.path(base.FileLog, num), Edit: at})
 		} else {
 			live = append(live, num)
 		}
@@ -200,21 +188,9 @@ func (e *Engine) removeObsolete() {
 		through = e.manifest.SealedThrough()
 	}
 	e.manifestMu.Unlock()
-	c := &e.commit
-	c.mu.Lock()
-	var now, later []obsoleteFile
-	for _, f := range e.obsolete {
-		if f.edit <= through && (f.handle == nil || f.handle.Closed.Load()) {
-			now = append(now, f)
-		} else {
-			later = append(later, f)
-		}
-	}
-	e.obsolete = later
-	c.mu.Unlock()
-	for _, f := range now {
-		if err := e.cfg.FS.Remove(f.path); err != nil {
-			e.emit(Event{Kind: EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
+	for _, path := range e.obsolete.Take(through) {
+		if err := e.cfg.FS.Remove(path); err != nil {
+			e.emit(report.Event{Kind: report.EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
 		}
 	}
 }

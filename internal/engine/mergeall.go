@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
@@ -54,7 +52,7 @@ func (e *Engine) mergeAll() (bool, error) {
 	tables, err := e.tables.Write(&compact.Merge{
 		Rows: m, Tombstones: tombstone.Merge(tombs...), Bottom: true, TargetBytes: TargetTable, Check: e.stopped.Err,
 	}, manifest.Bottom, 0, 0)
-	if errors.Is(SpaceError(err), base.ErrNoSpace) {
+	if isFull(err) {
 		return false, nil // piece by piece it may do
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -209,7 +210,7 @@ func TestDamagedTableStaysWithoutIndex(t *testing.T) {
 	}
 	var reports atomic.Int64
 	cfg := indexTestConfig(dir, 16<<20)
-	cfg.OnEvent = func(ev Event) {
+	cfg.OnEvent = func(ev report.Event) {
 		if errors.Is(ev.Err, base.ErrCorrupt) {
 			reports.Add(1)
 		}

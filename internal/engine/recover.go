@@ -5,6 +5,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/recovery"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -35,17 +36,19 @@ func (e *Engine) recover(names []string) error {
 		return err
 	}
 	e.recovery.Duration = time.Since(start)
-	e.emit(Event{Kind: EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
+	e.emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
 	return nil
 }
 
 func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.store, ReadOnly: e.cfg.ReadOnly, Arenas: e.arenas, Tables: e.tables,
-		FreeMemory:  e.freeMemory,
-		WriteMemory: e.writeMemory,
+		FreeMemory: e.freeMemory,
+		WriteMemory: func(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
+			return e.writeMemories([]*tree.Layer{{Mem: m}}, bottom)
+		},
 		NextFileNum: func() uint64 { return e.nextFile },
-		Progress:    func(done, total int64) { e.emit(Event{Kind: EventRecovery, Done: done, Total: total}) },
+		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
 		State:       e.opened,
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
-	"github.com/cairndb/cairn/vfs"
 )
 
 // maxSealed is how many sealed layers may wait for their flush before commits
@@ -58,7 +58,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
-		return false, e.prepareSpare(need, count, false)
+		return false, e.prepareSpare(need, count, now)
 	}
 	return true, nil
 }
@@ -104,9 +104,9 @@ func (e *Engine) stall() error {
 	}
 	c.cond.Wait()
 	waited := time.Since(start)
-	e.counters.stallNanos.Add(int64(waited))
+	e.counters.StallNanos.Add(int64(waited))
 	if waited > stallEvent {
-		go e.emit(Event{Kind: EventStall, Duration: waited})
+		go e.emit(report.Event{Kind: report.EventStall, Duration: waited})
 	}
 	return nil
 }
@@ -130,11 +130,19 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	next.Unref() // the state holds it now
 }
 
+// purpose is what a spare segment is prepared for.
+type purpose int
+
+const (
+	now     purpose = iota // somebody waits for it
+	later                  // there is time to fill it
+	sealing                // only to seal the active one: it is small
+)
+
 // prepareSpare makes the next segment, large enough for a first commit of need
 // bytes and count entries, with commit.mu let go of meanwhile. At most one is
-// made at a time; whoever comes second waits. There is time to fill it if nobody needs it
-// at once.
-func (e *Engine) prepareSpare(need, count int, fill bool) error {
+// made at a time; whoever comes second waits.
+func (e *Engine) prepareSpare(need, count int, why purpose) error {
 	c := &e.commit
 	if c.preparing {
 		c.hurry.Store(true)
@@ -142,17 +150,24 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 		return nil
 	}
 	c.preparing = true
-	c.hurry.Store(!fill)
+	c.hurry.Store(why != later)
 	old := c.spare
 	c.spare = nil
 	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
+	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
+		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095
+	}
 	c.mu.Unlock()
 	if old != nil {
 		e.dropSpare(old)
 	}
-	m, err := e.newMemory(size, records)
-	if err != nil && vfs.IsNoSpace(err) && mayBeSmall {
+	var m *tree.Memory
+	var err error
+	if why != sealing {
+		m, err = e.newMemory(size, records)
+	}
+	if why == sealing || isFull(err) && mayBeSmall {
 		size = max(smallSegmentBytes, (need+4095)&^4095)
 		m, err = e.newSmallMemory(size, max(size/16, count)+64)
 	}

@@ -19,8 +19,8 @@ func (e *Engine) throttle() {
 		return
 	}
 	d := min(time.Duration(len(rs.Version.L0)-slowRuns)*slowStep, slowLimit)
-	e.counters.stallNanos.Add(int64(d))
-	e.counters.throttled.Add(1)
+	e.counters.StallNanos.Add(int64(d))
+	e.counters.Throttled.Add(1)
 	signal(e.wakeMerge)
 	time.Sleep(d)
 }

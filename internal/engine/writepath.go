@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
@@ -142,7 +143,7 @@ func (e *Engine) append(w *Write) *pending {
 	if c.mem.HasRangeDeletes() {
 		e.countRangeDeletes(c.mem)
 	}
-	e.counters.committedBytes.Add(int64(w.Bytes))
+	e.counters.CommittedBytes.Add(int64(w.Bytes))
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		signal(e.wake)
@@ -273,7 +274,7 @@ func (e *Engine) poison(why error) {
 		if c.failed = why; !errors.Is(why, base.ErrPoisoned) {
 			c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
 		}
-		go e.emit(Event{Kind: EventBackgroundError, Err: c.failed})
+		go e.emit(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
 	}
 	c.wakeAll()
 	queue := c.queue
@@ -324,7 +325,7 @@ func (e *Engine) forget(good uint64) {
 func (e *Engine) resume() error {
 	c := &e.commit
 	for c.spare == nil {
-		if err := e.prepareSpare(0, 0, false); err != nil {
+		if err := e.prepareSpare(0, 0, now); err != nil {
 			return err
 		}
 	}

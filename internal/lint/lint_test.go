@@ -17,12 +17,12 @@ func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
 // import anything and are imported from tests only.
 var layers = [][]string{
 	{"internal/base", "internal/invariants", "vfs"},
-	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve"},
+	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve", "internal/obsolete"},
 	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs"},
 	{"internal/table", "internal/manifest", "internal/mvcc"},
 	{"internal/compact", "internal/directory"},
 	{"internal/tree"},
-	{"internal/tablefiles"},
+	{"internal/tablefiles", "internal/report"},
 	{"internal/recovery"},
 	{"internal/engine", "internal/inspect"},
 	{"internal/txn"},

@@ -1,6 +1,15 @@
-package engine
+// Package report has what the engine tells about itself: events as they happen, and
+// statistics.
+//
+// # Concurrency
+//
+// Counters may be counted and read at once; the rest is plain data.
+package report
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // EventKind says what happened.
 type EventKind uint8
@@ -25,23 +34,14 @@ type Event struct {
 	Err      error
 }
 
-func (e *Engine) emit(ev Event) {
-	ev.Time = time.Now()
-	e.counters.count(ev)
-	if e.cfg.Logger != nil {
-		e.logEvent(ev)
-	}
-	if e.cfg.OnEvent != nil {
-		e.cfg.OnEvent(ev)
-	}
-}
+var names = [...]string{"", "recovery", "flush", "compaction", "stall", "background error", "no space"}
 
-func (e *Engine) logEvent(ev Event) {
-	names := [...]string{"", "recovery", "flush", "compaction", "stall", "background error", "no space"}
+// Log writes the event to a logger: errors as such, the rest for debugging.
+func (ev *Event) Log(to *slog.Logger) {
 	attrs := []any{"done", ev.Done, "total", ev.Total, "duration", ev.Duration}
 	if ev.Err != nil {
-		e.cfg.Logger.Error("cairn: "+names[ev.Kind], append(attrs, "err", ev.Err)...)
+		to.Error("cairn: "+names[ev.Kind], append(attrs, "err", ev.Err)...)
 		return
 	}
-	e.cfg.Logger.Debug("cairn: "+names[ev.Kind], attrs...)
+	to.Debug("cairn: "+names[ev.Kind], attrs...)
 }
