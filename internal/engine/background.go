@@ -45,24 +45,18 @@ func (e *Engine) flusher() {
 	delay := retryDelay
 	for e.awaitSealed() {
 		_, err := e.flushOldest()
-		full := isFull(err)
-		if full {
-			e.backgroundError(err)
-			if e.reserve.Release() {
-				continue
-			}
-			err = e.flushTogether()
-		}
-		switch {
-		case err == nil:
+		if err == nil {
 			delay = retryDelay
 			signal(e.wakeMerge)
 			signal(e.wake)
 			continue
-		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
+		}
+		if errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
 			return
-		case !full:
-			e.backgroundError(err)
+		}
+		e.backgroundError(err)
+		if isFull(err) && e.reserve.Release() {
+			continue
 		}
 		e.sleepUntil(retryDelay, nil)
 		e.sleepUntil(delay-retryDelay, e.wakeFlush)
@@ -75,7 +69,7 @@ func (e *Engine) awaitSealed() bool {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(e.oldestSealed(1)) == 0 || c.closing {
+	for e.oldestSealed() == nil || c.closing {
 		if e.stopped.Err() != nil || c.closing || c.failed != nil {
 			return false
 		}
@@ -182,7 +176,7 @@ func (e *Engine) ensureManifest() error {
 		if err := e.refuse(); err != nil {
 			return err
 		}
-		if err := e.prepareSpare(0, 0, later); err != nil {
+		if err := e.prepareSpare(0, 0, true); err != nil {
 			return err
 		}
 	}
@@ -306,7 +300,7 @@ func (e *Engine) keepSpare() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
-		e.prepareSpare(0, 0, later)
+		e.prepareSpare(0, 0, true)
 	}
 }
 

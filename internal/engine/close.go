@@ -103,21 +103,16 @@ func (e *Engine) settle() error {
 func (e *Engine) flushRest() error {
 	for given := false; ; {
 		did, err := e.flushOldest()
-		if isFull(err) && !given {
+		switch {
+		case isFull(err) && !given:
 			given = true
 			e.merging.Lock()
 			defer e.merging.Unlock()
 			e.freeSpace()
 			e.reserve.Release()
-			continue
-		}
-		if isFull(err) {
-			did, err = e.flush(all)
-		}
-		if err != nil || !did {
+		case err != nil || !did:
 			return err
-		}
-		if given {
+		case given:
 			e.freeSpace() // for the next one
 		}
 	}

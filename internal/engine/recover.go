@@ -43,10 +43,8 @@ func (e *Engine) recover(names []string) error {
 func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.store, ReadOnly: e.cfg.ReadOnly, Arenas: e.arenas, Tables: e.tables,
-		FreeMemory: e.freeMemory,
-		WriteMemory: func(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
-			return e.writeMemories([]*tree.Layer{{Mem: m}}, bottom)
-		},
+		FreeMemory:  e.freeMemory,
+		WriteMemory: e.writeMemory,
 		NextFileNum: func() uint64 { return e.nextFile },
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
 		State:       e.opened,

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"errors"
-	"math"
-	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -14,8 +12,7 @@ import (
 // So that a full disk can heal, space is put aside for the flush of one memtable. That
 // frees its log segment, in whose space the next one can be flushed, and so on: a store
 // that was filled gets room by itself, if there is anything to delete. So that this
-// holds, no segment is made unless the space is put aside. Where it was not enough, what
-// memtables hold is written together, without what the newer ones hide.
+// holds, no segment is made unless the space is put aside.
 
 // reserveSlack is what the table may be larger than the segment it was made of.
 const reserveSlack = 256 << 10
@@ -24,20 +21,23 @@ const reserveSlack = 256 << 10
 // seals the one before, so that it can be flushed.
 const smallSegmentBytes = 64 << 10
 
-// holdReserve puts space aside for the flush of a segment of the given size, once the
-// store has written more than a little. No lock is held.
-func (e *Engine) holdReserve(size int) error {
+// withReserve makes a segment of the given size, with space put aside for its flush once
+// the store has written more than a little. That space cannot be given to a flush until
+// the segment is there: it would take it. No lock is held.
+func (e *Engine) withReserve(size int, create func() error) error {
 	if e.counters.CommittedBytes.Load() <= tree.MinSegment {
-		return nil
+		return create()
 	}
-	err := e.reserve.Hold(int64(size)*5/4 + reserveSlack)
-	if err == nil {
+	held := false
+	err := e.reserve.Hold(int64(size)*5/4+reserveSlack, func() error {
+		held = true
 		e.reserveGiven.Store(false)
+		return create()
+	})
+	if held || vfs.IsNoSpace(err) && !e.reserveGiven.Load() {
+		return err
 	}
-	if e.reserveGiven.Load() || !vfs.IsNoSpace(err) { // other errors: then there is none
-		return nil
-	}
-	return err
+	return create() // other errors: then there is none
 }
 
 // diskFull reports whether the last attempt to flush found no space. commit.mu is held.
@@ -58,60 +58,6 @@ func (e *Engine) freeSpace() {
 	e.markIfQuiet()
 	e.epochs.Collect()
 	e.removeObsolete()
-}
-
-// flushTogether flushes all sealed memtables as one, where there is no space to flush the
-// oldest; with the active one, if what that deletes makes the difference.
-func (e *Engine) flushTogether() error {
-	_, err := e.flush(all)
-	if !isFull(err) || !e.activeHelps() {
-		return err
-	}
-	if err := e.sealActive(); err != nil {
-		return err
-	}
-	_, err = e.flush(all)
-	return err
-}
-
-const all = math.MaxInt
-
-// activeHelps tries whether there is space for what sealed memtables and the active one
-// hold together.
-func (e *Engine) activeHelps() bool {
-	e.flushing.Lock()
-	defer e.flushing.Unlock()
-	r := e.readers.Get().(*Reader)
-	defer e.readers.Put(r)
-	rs := e.Acquire(r.Slot)
-	defer rs.Unref()
-	ingested := func(l *tree.Layer) bool { return l.Mem == nil }
-	if len(rs.Layers) > maxSealed+1 || rs.Layers[0].Mem.Len() == 0 || slices.ContainsFunc(rs.Layers, ingested) {
-		return false
-	}
-	tables, err := e.writeMemories(rs.Layers, rs.Version.NumTables() == 0)
-	e.tables.Discard(tables)
-	return err == nil
-}
-
-// sealActive makes a small segment the active one.
-func (e *Engine) sealActive() error {
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.spare == nil || c.broken {
-		if err := e.refuse(); err != nil {
-			return err
-		}
-		if c.broken {
-			c.cond.Wait()
-		} else if err := e.prepareSpare(0, 0, sealing); err != nil {
-			return err
-		}
-	}
-	end, sum := c.lastEnd()
-	e.rotate(end, sum)
-	return nil
 }
 
 // admit reports whether w may be committed while the disk is full: only what deletes

@@ -58,7 +58,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
-		return false, e.prepareSpare(need, count, now)
+		return false, e.prepareSpare(need, count, false)
 	}
 	return true, nil
 }
@@ -130,19 +130,11 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	next.Unref() // the state holds it now
 }
 
-// purpose is what a spare segment is prepared for.
-type purpose int
-
-const (
-	now     purpose = iota // somebody waits for it
-	later                  // there is time to fill it
-	sealing                // only to seal the active one: it is small
-)
-
 // prepareSpare makes the next segment, large enough for a first commit of need
 // bytes and count entries, with commit.mu let go of meanwhile. At most one is
-// made at a time; whoever comes second waits.
-func (e *Engine) prepareSpare(need, count int, why purpose) error {
+// made at a time; whoever comes second waits. There is time to fill it if nobody needs it
+// at once.
+func (e *Engine) prepareSpare(need, count int, fill bool) error {
 	c := &e.commit
 	if c.preparing {
 		c.hurry.Store(true)
@@ -150,7 +142,7 @@ func (e *Engine) prepareSpare(need, count int, why purpose) error {
 		return nil
 	}
 	c.preparing = true
-	c.hurry.Store(why != later)
+	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
 	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
@@ -162,12 +154,8 @@ func (e *Engine) prepareSpare(need, count int, why purpose) error {
 	if old != nil {
 		e.dropSpare(old)
 	}
-	var m *tree.Memory
-	var err error
-	if why != sealing {
-		m, err = e.newMemory(size, records)
-	}
-	if why == sealing || isFull(err) && mayBeSmall {
+	m, err := e.newMemory(size, records)
+	if isFull(err) && mayBeSmall {
 		size = max(smallSegmentBytes, (need+4095)&^4095)
 		m, err = e.newSmallMemory(size, max(size/16, count)+64)
 	}
@@ -179,11 +167,12 @@ func (e *Engine) prepareSpare(need, count int, why purpose) error {
 
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is durable before it is used (E4).
-func (e *Engine) newMemory(size, records int) (*tree.Memory, error) {
-	if err := e.holdReserve(size); err != nil {
-		return nil, err
-	}
-	return e.newSmallMemory(size, records)
+func (e *Engine) newMemory(size, records int) (m *tree.Memory, err error) {
+	err = e.withReserve(size, func() error {
+		m, err = e.newSmallMemory(size, records)
+		return err
+	})
+	return m, err
 }
 
 // newSmallMemory is newMemory without space put aside for the flush.

@@ -325,7 +325,7 @@ func (e *Engine) forget(good uint64) {
 func (e *Engine) resume() error {
 	c := &e.commit
 	for c.spare == nil {
-		if err := e.prepareSpare(0, 0, now); err != nil {
+		if err := e.prepareSpare(0, 0, false); err != nil {
 			return err
 		}
 	}

@@ -29,10 +29,18 @@ type Space struct {
 // New returns the space that the file name takes: none yet.
 func New(fsys vfs.FS, name string) *Space { return &Space{fs: fsys, name: name} }
 
-// Hold puts at least so many bytes aside. If it fails, what was put aside still is.
-func (s *Space) Hold(bytes int64) error {
+// Hold puts at least so many bytes aside and then calls use, during which they stay so:
+// Release waits. If it fails, what was put aside still is, and use is not called.
+func (s *Space) Hold(bytes int64, use func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.grow(bytes); err != nil {
+		return err
+	}
+	return use()
+}
+
+func (s *Space) grow(bytes int64) error {
 	if bytes <= s.bytes {
 		return nil
 	}

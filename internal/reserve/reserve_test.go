@@ -2,10 +2,34 @@ package reserve
 
 import (
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
+
+func nothing() error { return nil }
+
+// TestReleaseWaits: a segment was made while the space put aside for its flush was given
+// away; it took that space, and the flush never got it back.
+func TestReleaseWaits(t *testing.T) {
+	m := memfs.New()
+	m.MkdirAll("d")
+	s := New(m, "d/RESERVE")
+	released := make(chan bool)
+	err := s.Hold(1<<20, func() error {
+		go func() { released <- s.Release() }()
+		select {
+		case <-released:
+			t.Error("released while it was in use")
+		case <-time.After(20 * time.Millisecond):
+		}
+		return nil
+	})
+	if err != nil || !<-released {
+		t.Error(err, "or not released afterwards")
+	}
+}
 
 func TestSpace(t *testing.T) {
 	m := memfs.New()
@@ -15,20 +39,20 @@ func TestSpace(t *testing.T) {
 	if s.Release() {
 		t.Error("released what was never held")
 	}
-	if err := s.Hold(300_000); err != nil {
+	if err := s.Hold(300_000, nothing); err != nil {
 		t.Fatal(err)
 	}
 	before := m.Used()
-	if err := s.Hold(2 << 20); !vfs.IsNoSpace(err) {
+	if err := s.Hold(2<<20, nothing); !vfs.IsNoSpace(err) {
 		t.Errorf("more than the disk has: %v", err)
 	}
 	if m.Used() != before || before < 300_000 {
 		t.Errorf("%d bytes held, %d after a failure", before, m.Used())
 	}
-	if err := s.Hold(100_000); err != nil || m.Used() != before {
+	if err := s.Hold(100_000, nothing); err != nil || m.Used() != before {
 		t.Errorf("less than is held: %v, %d bytes", err, m.Used())
 	}
-	if err := s.Hold(600_000); err != nil || m.Used() < 600_000 {
+	if err := s.Hold(600_000, nothing); err != nil || m.Used() < 600_000 {
 		t.Errorf("more: %v, %d bytes", err, m.Used())
 	}
 	if !New(m, "d/RESERVE").Release() || m.Used() >= 100_000 {
