@@ -52,20 +52,18 @@ func (e *Engine) mergeAll() (bool, error) {
 	tables, err := e.tables.Write(&compact.Merge{
 		Rows: m, Tombstones: tombstone.Merge(tombs...), Bottom: true, TargetBytes: TargetTable, Check: e.stopped.Err,
 	}, manifest.Bottom, 0, 0)
+	if err == nil {
+		for _, h := range tables {
+			edit.Added = append(edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
+		}
+		if err = e.install(edit, tables, rs.Layers...); err != nil {
+			e.withdraw(tables, err)
+		}
+	}
 	if isFull(err) {
 		return false, nil // piece by piece it may do
 	}
-	if err != nil {
-		return false, err
-	}
-	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
-	}
-	if err := e.install(edit, tables, rs.Layers...); err != nil {
-		e.withdraw(tables, err)
-		return false, err
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // worthMergingAll reports whether there are memtables, and so much in them and above
