@@ -23,7 +23,7 @@ func compareCommand() *cobra.Command {
 	var format string
 	var failAbove float64
 	cmd := &cobra.Command{
-		Use:   "compare a.json b.json",
+		Use:   "compare a b",
 		Short: "compare two saved runs, figure by figure",
 		Args:  fileArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

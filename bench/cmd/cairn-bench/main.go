@@ -4,7 +4,7 @@
 //	cairn-bench run                       the quick suite, within 10 minutes
 //	cairn-bench run -full -json out.json  the full suite, and its raw figures
 //	cairn-bench list                      engines, workloads, what each can do
-//	cairn-bench report out.json           a saved run again, as text or HTML
+//	cairn-bench report out.json           a saved run again, as text or HTML (out.html will do too)
 //	cairn-bench compare a.json b.json     two runs, with significance
 //
 // Exit codes: 0 all cells count; 1 a cell is void or failed, the run could not be

@@ -145,6 +145,13 @@ func TestAnInterruptedRunIsReported(t *testing.T) {
 	if !strings.Contains(text, "ended early") || !strings.Contains(text, "| gomap") {
 		t.Errorf("%.2000s", text)
 	}
+	page := filepath.Join(t.TempDir(), "out.html")
+	if _, _, err := call(t.Context(), "report", out, "-html", page); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := readRun(page); err != nil || len(again.Cells) != len(run.Cells) || again.Stopped != run.Stopped {
+		t.Errorf("the report has other data: %v", err)
+	}
 }
 
 func TestSingleDashes(t *testing.T) {

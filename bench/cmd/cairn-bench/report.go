@@ -25,7 +25,7 @@ var formats = map[string]func(io.Writer, *result.Run) error{
 func reportCommand() *cobra.Command {
 	var format, page string
 	cmd := &cobra.Command{
-		Use:   "report run.json",
+		Use:   "report run",
 		Short: "show a saved run again",
 		Args:  fileArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ func reportCommand() *cobra.Command {
 func fileArgs(n int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usageError{fmt.Errorf("want the files of %d runs, as run -json writes them", n)}
+			return usageError{fmt.Errorf("want the files of %d runs, as run writes them with -json or -html", n)}
 		}
 		return nil
 	}
@@ -68,13 +68,17 @@ func checkFormat(format string) error {
 
 func show(w io.Writer, format string, run *result.Run) error { return formats[format](w, run) }
 
+// readRun reads a saved run: the file of -json, or the report for browsers, which carries
+// the same.
 func readRun(name string) (*result.Run, error) {
-	f, err := os.Open(name)
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	run, err := result.Decode(f)
+	if raw, ok := html.Data(b); ok {
+		b = raw
+	}
+	run, err := result.Decode(bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"html/template"
@@ -71,4 +72,15 @@ func Write(w io.Writer, run *result.Run) error {
 		Options:  optionsOf(run, tables),
 		Rules:    rulesOf(report.Rules()),
 	})
+}
+
+// Data returns the JSON of the run that a report, as Write writes it, carries; ok is false
+// if page is none.
+func Data(page []byte) (run []byte, ok bool) {
+	_, rest, ok := bytes.Cut(page, []byte(`<script type="application/json" id="run">`))
+	if !ok {
+		return nil, false
+	}
+	run, _, ok = bytes.Cut(rest, []byte("</script>"))
+	return run, ok
 }

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -201,6 +202,28 @@ func TestRawDataAreTheRun(t *testing.T) {
 		return
 	}
 	t.Error("no data")
+}
+
+func TestData(t *testing.T) {
+	run := sample()
+	run.Cells[0].Notes = []string{"</script> <script>"}
+	var page bytes.Buffer
+	if err := Write(&page, run); err != nil {
+		t.Fatal(err)
+	}
+	raw, ok := Data(page.Bytes())
+	got, err := result.Decode(bytes.NewReader(raw))
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if a, b := got.Cells[0], run.Cells[0]; !reflect.DeepEqual(a.Metrics, b.Metrics) || !slices.Equal(a.Notes, b.Notes) || len(got.Cells) != len(run.Cells) {
+		t.Errorf("%+v is not %+v", a, b)
+	}
+	for _, page := range []string{"", "<html>", `<script type="application/json" id="run">{}`} {
+		if raw, ok := Data([]byte(page)); ok {
+			t.Errorf("%q has the data %q", page, raw)
+		}
+	}
 }
 
 func TestSectionsSayWhatTheBriefAsks(t *testing.T) {
