@@ -30,7 +30,8 @@ type Space struct {
 func New(fsys vfs.FS, name string) *Space { return &Space{fs: fsys, name: name} }
 
 // Hold puts at least so many bytes aside and then calls use, during which they stay so:
-// Release waits. If it fails, what was put aside still is, and use is not called.
+// Release waits, and use must not call the methods of s. If that much cannot be put aside, what was
+// still is, and use is not called.
 func (s *Space) Hold(bytes int64, use func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,12 +16,13 @@ func TestReleaseWaits(t *testing.T) {
 	m := memfs.New()
 	m.MkdirAll("d")
 	s := New(m, "d/RESERVE")
-	released := make(chan bool)
+	released := make(chan bool, 1)
 	err := s.Hold(1<<20, func() error {
 		go func() { released <- s.Release() }()
 		select {
-		case <-released:
+		case was := <-released:
 			t.Error("released while it was in use")
+			released <- was
 		case <-time.After(20 * time.Millisecond):
 		}
 		return nil
