@@ -85,18 +85,23 @@ func readRun(name string) (*result.Run, error) {
 	return run, nil
 }
 
-// writePage replaces a file by the report, whole or not at all.
+// writePage replaces a file by the report.
 func writePage(name string, run *result.Run) error {
 	var page bytes.Buffer
 	if err := html.Write(&page, run); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*.html")
+	return replace(name, page.Bytes())
+}
+
+// replace gives a file new contents, whole or not at all.
+func replace(name string, contents []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(page.Bytes())
+	_, err = f.Write(contents)
 	if err == nil {
 		err = f.Chmod(0o644)
 	}

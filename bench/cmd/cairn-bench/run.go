@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +44,7 @@ type flags struct {
 	seed              uint64
 	time, timeout     time.Duration
 	dir, json, format string
+	resume            string
 	html              string
 }
 
@@ -76,6 +79,7 @@ func runCommand() *cobra.Command {
 	set.DurationVar(&f.timeout, "timeout", 0, "for one cell (default: far more than it should take)")
 	set.StringVar(&f.dir, "dir", "", "where the data go (default: the directory for temporary files)")
 	set.StringVar(&f.json, "json", "", "also write everything measured to this file")
+	set.StringVar(&f.resume, "continue", "", "go on with the run that this file of -json has a part of, or begin it; the other flags as before")
 	set.StringVar(&f.html, "html", "", "write the report for browsers to this file, none for no file (default: "+defaultPage+" for whole suites)")
 	set.StringVar(&f.format, "format", "text", "of standard output: text, json, benchstat or html")
 	return cmd
@@ -104,11 +108,16 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	before, err := f.before()
+	if err != nil {
+		return usageError{err}
+	}
 	f.fitRounds(&plan, machine.SyncDelay)
 	announce(cmd.ErrOrStderr(), plan, machine, f.dir)
 	run, err := harness.Run(cmd.Context(), plan, harness.Config{
 		Dir: f.dir, Seed: f.seed, Records: records, Machine: machine, Settle: f.settle,
 		Progress: harness.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))),
+		Before:   before, Save: f.saver(),
 	})
 	if err != nil && (run == nil || len(run.Cells) == 0) {
 		return err
@@ -123,6 +132,26 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
 	}
 	return nil
+}
+
+// before reads what there is of a run to be continued; nil if nothing.
+func (f *flags) before() (*result.Run, error) {
+	if f.resume == "" {
+		return nil, nil
+	}
+	run, err := readRun(f.resume)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return run, err
+}
+
+// saver returns who keeps what was measured so far.
+func (f *flags) saver() func(*result.Run) error {
+	if f.json == "" {
+		return nil
+	}
+	return func(run *result.Run) error { return writeJSON(f.json, run) }
 }
 
 // plan checks the flags and lists the cells.
@@ -168,6 +197,8 @@ func (f *flags) check() error {
 		return fmt.Errorf("-data-key and -data-skip-bad go with -data")
 	case f.data.Path != "" && f.values > 0:
 		return fmt.Errorf("-data and -values exclude each other: records keep their sizes")
+	case f.resume != "" && f.json != "" && f.json != f.resume:
+		return fmt.Errorf("-continue and -json name different files: a run that is continued stays in its file")
 	case f.data.Key != "" && f.keys > 0:
 		return fmt.Errorf("-data-key and -keys exclude each other: records keep their keys")
 	case f.sync != "" && syncModes[f.sync] == nil:
@@ -175,6 +206,9 @@ func (f *flags) check() error {
 	}
 	if err := checkFormat(f.format); err != nil {
 		return err
+	}
+	if f.resume != "" {
+		f.json = f.resume
 	}
 	return f.choosePage()
 }
@@ -256,9 +290,9 @@ func (f *flags) write(w io.Writer, run *result.Run) error {
 }
 
 func writeJSON(name string, run *result.Run) error {
-	var text strings.Builder
+	var text bytes.Buffer
 	if err := run.Encode(&text); err != nil {
 		return err
 	}
-	return os.WriteFile(name, []byte(text.String()), 0o644)
+	return replace(name, text.Bytes())
 }

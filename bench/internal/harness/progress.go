@@ -161,6 +161,19 @@ func (p *Progress) line() string {
 	return fmt.Sprintf("[%s] %d/%d, %s left, %s (%d s)", bar, min(p.count+1, p.total), p.total, p.timeLeft(), p.doing, int(time.Since(p.since).Seconds()))
 }
 
+// kept takes cells that an earlier part has done off what is left.
+func (p *Progress) kept(cells []cell) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cells {
+		p.count++
+		p.left -= p.estimate(c)
+	}
+}
+
 func (p *Progress) done(c cell, r result.Cell) {
 	if p == nil {
 		return

@@ -23,6 +23,9 @@ type Config struct {
 	Machine  result.Machine
 	Settle   bool      // write dirty pages back between cells
 	Progress *Progress // nil: silent
+
+	Before *result.Run             // an earlier part of this run, to be gone on with; nil: none
+	Save   func(*result.Run) error // is given what there is after each table; nil: nobody
 }
 
 // Run carries the plan out. When the context is cancelled it kills the child,
@@ -36,24 +39,39 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	defer scratch.Remove(root)
 	defer release()
 	run := describe(plan, cfg)
-	started := time.Now()
+	if cfg.Before != nil {
+		if err := takeUp(run, cfg.Before); err != nil {
+			return nil, err
+		}
+	}
+	started := time.Now().Add(-run.Elapsed)
 	defer func() { run.Elapsed = time.Since(started) }()
 	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([]time.Duration, len(plan.Tables))}
 	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
 	defer cfg.Progress.end()
-	if err := r.verify(ctx); err != nil {
-		return run, err
+	if cfg.Before == nil {
+		if err := r.verify(ctx); err != nil {
+			return run, err
+		}
 	}
+	counting := time.Since(started) - run.Elapsed
 	for n := 1; n <= plan.Rounds; n++ {
 		if err := r.round(ctx, n); err != nil {
 			run.Stopped = fmt.Sprintf("what was done before the run ended early, in round %d: %v", n, err)
 			return run, err
 		}
 		if n == 1 {
-			r.fit(time.Since(started))
+			r.fit(counting + sum(r.took))
 		}
 	}
 	return run, nil
+}
+
+func sum(times []time.Duration) (total time.Duration) {
+	for _, t := range times {
+		total += t
+	}
+	return total
 }
 
 // fit spreads the budget by what the tables took in the first round.
@@ -73,6 +91,7 @@ type runner struct {
 	run     *result.Run
 	started time.Time
 	took    []time.Duration // by table: its last round
+	saved   time.Time
 }
 
 // outOfTime says why a table is not begun again, if the budget would not hold it.
@@ -88,6 +107,11 @@ func (r *runner) round(ctx context.Context, n int) error {
 		if r.plan.rounds(t) < n {
 			continue
 		}
+		if took, ok := r.has(t, n); ok {
+			r.took[t] = took
+			r.cfg.Progress.kept(r.plan.turn(t, n))
+			continue
+		}
 		began := time.Now()
 		if stop := r.outOfTime(t, n, began.Sub(r.started)); stop != "" {
 			if r.run.Stopped == "" {
@@ -101,6 +125,9 @@ func (r *runner) round(ctx context.Context, n int) error {
 			}
 		}
 		r.took[t] = time.Since(began)
+		if err := r.save(t, n); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -162,7 +189,7 @@ func describe(plan Plan, cfg Config) *result.Run {
 	source, about := describeData(plan, cfg)
 	ratio := source.Compressibility(4096)
 	run := &result.Run{
-		Schema: result.Schema, Command: os.Args, Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle, Machine: cfg.Machine,
+		Schema: result.Schema, Command: os.Args, Build: build(), Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle, Machine: cfg.Machine,
 		Data: about,
 	}
 	run.Data.Snappy4K, run.Data.Snappy32K = ratio.Snappy4K, ratio.Snappy32K

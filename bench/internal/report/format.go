@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/cairndb/cairn/bench/internal/result"
 )
@@ -67,4 +68,20 @@ func FormatRatio(r float64) string {
 		return "more than none"
 	}
 	return digits(r) + "x"
+}
+
+// Took says how long a run was, and when its parts began if there were several.
+func Took(run *result.Run) string {
+	text := run.Elapsed.Round(100 * time.Millisecond).String()
+	if len(run.Continued) == 0 {
+		return text
+	}
+	text += fmt.Sprintf(" in %d parts, begun", 1+len(run.Continued))
+	for i, at := range append([]time.Time{run.Started}, run.Continued...) {
+		if i > 0 {
+			text += ","
+		}
+		text += at.UTC().Format(" 2006-01-02 15:04")
+	}
+	return text
 }

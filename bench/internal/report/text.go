@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -108,7 +107,7 @@ func (p *printer) conditions() {
 	if p.run.Stopped != "" {
 		p.line("             only %s", p.run.Stopped)
 	}
-	p.line("  took       %s", p.run.Elapsed.Round(100*time.Millisecond))
+	p.line("  took       %s", Took(p.run))
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
 	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
 	p.line("")

@@ -14,8 +14,10 @@ const Schema = "cairn-bench/1"
 type Run struct {
 	Schema    string        `json:"schema"`
 	Command   []string      `json:"command"`
+	Build     string        `json:"build,omitempty"` // of the program: begins the SHA-256 of its file
 	Started   time.Time     `json:"started"`
-	Elapsed   time.Duration `json:"elapsed_ns"`
+	Continued []time.Time   `json:"continued,omitempty"` // when the later parts of it began, if it was made in parts
+	Elapsed   time.Duration `json:"elapsed_ns"`          // of all parts
 	Settled   bool          `json:"settled"` // dirty pages were written back between cells
 	Rounds    int           `json:"rounds"`  // asked for; fewer if Stopped says so
 	Stopped   string        `json:"stopped,omitempty"`

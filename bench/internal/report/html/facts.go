@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -59,7 +58,7 @@ func optionsOf(run *result.Run, tables []report.Table) []term {
 	terms := []term{
 		{"command", strings.Join(run.Command, " ")},
 		{"started", run.Started.UTC().Format("2006-01-02 15:04:05 UTC")},
-		{"took", run.Elapsed.Round(100 * time.Millisecond).String()},
+		{"took", report.Took(run)},
 		{"rounds", fmt.Sprintf("%s of a workload (up to %d), interleaved, starting engine rotated, one process per cell", report.Rounds(tables...), run.Rounds)},
 		{"between cells", "dirty pages are written back"},
 		{"data", fmt.Sprintf("seed %d; %s; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, report.DataText(d), d.Snappy4K, d.Snappy32K)},

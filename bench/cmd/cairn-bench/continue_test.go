@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// A run that ended in the middle goes on with the table it was in; what was done before
+// stays as it was, and what does not fit is refused with the file untouched.
+func TestContinue(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "part.json")
+	args := func(engines string) []string {
+		return []string{"run", "-suite", "w1/sound,w4/sound", "-n", "20", "-rounds", "2", "-engines", engines, "-sync", "off", "-settle=false",
+			"-dir", t.TempDir(), "-continue", file}
+	}
+	if _, errs, err := call(t.Context(), args("bbolt,gomap")...); err != nil {
+		t.Fatalf("begun: %v\n%s", err, errs)
+	}
+	whole, err := readRun(file)
+	if err != nil || len(whole.Cells) != 8 || whole.Stopped != "" || len(whole.Continued) != 0 {
+		t.Fatalf("%v: %+v", err, whole)
+	}
+	part := *whole
+	part.Cells, part.Stopped = whole.Cells[:5], "the first part" // the first round of both tables, and half of the next
+	if err := writeJSON(file, &part); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := call(t.Context(), args("bbolt,pogreb")...); err == nil || !strings.Contains(err.Error(), "cannot be continued: the list of engines was") {
+		t.Errorf("with another engine: %v", err)
+	}
+	if after, _ := os.ReadFile(file); string(after) != string(before) {
+		t.Error("a run that was refused has changed the file")
+	}
+	text, errs, err := call(t.Context(), args("bbolt,gomap")...)
+	if err != nil {
+		t.Fatalf("continued: %v\n%s", err, errs)
+	}
+	again, err := readRun(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Cells) != 8 || again.Stopped != "" || len(again.Continued) != 1 || !again.Started.Equal(whole.Started) || again.Elapsed <= whole.Elapsed {
+		t.Errorf("%d cells, %q, continued %v, started %v, took %v", len(again.Cells), again.Stopped, again.Continued, again.Started, again.Elapsed)
+	}
+	for i, c := range again.Cells {
+		if same := c.Elapsed == whole.Cells[i].Elapsed; same != (i < 4) {
+			t.Errorf("cell %d (%s %s round %d): the same as before: %v", i, c.Engine, c.Workload, c.Round, same)
+		}
+	}
+	if !strings.Contains(text, "in 2 parts, begun") {
+		t.Error("the report does not say that the run was made in parts")
+	}
+	for name, what := range map[string]func(*result.Run){
+		"the program":  func(r *result.Run) { r.Build = "other" },
+		"the machine":  func(r *result.Run) { r.Machine.CPU = "other" },
+		"the data":     func(r *result.Run) { r.Data.Seed++ },
+		"of workloads": func(r *result.Run) { r.Workloads = r.Workloads[:1] },
+	} {
+		other := *whole
+		what(&other)
+		if err := writeJSON(file, &other); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := call(t.Context(), args("bbolt,gomap")...); err == nil || !strings.Contains(err.Error(), name+" was") {
+			t.Errorf("%s differs: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package harness
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// A run is saved as it goes, after whole tables, and can be gone on with from there: by the same
+// program, on the same machine, with the same plan. A table's round that was under way
+// is done again from its first engine, so that its cells are of one time.
+
+// takeUp moves what an earlier part has measured into run, which is of the same plan.
+func takeUp(run, before *result.Run) error {
+	if err := sameRun(before, run); err != nil {
+		return err
+	}
+	type part struct {
+		workload string
+		round    int
+	}
+	engines := map[part]int{}
+	for _, c := range before.Cells {
+		engines[part{c.Workload, c.Round}]++
+	}
+	for _, c := range before.Cells {
+		if engines[part{c.Workload, c.Round}] == len(run.Engines) {
+			run.Cells = append(run.Cells, c)
+		}
+	}
+	run.Continued = append(before.Continued, run.Started)
+	run.Started, run.Elapsed, run.Durability = before.Started, before.Elapsed, before.Durability
+	return nil
+}
+
+// sameRun returns in what the parts of a run differ, if they do.
+func sameRun(before, run *result.Run) error {
+	differ := func(what string, was, is any) error {
+		if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
+			return fmt.Errorf("the run cannot be continued: %s was %q and is %q", what, a, b)
+		}
+		return nil
+	}
+	names := func(r *result.Run) (engines, workloads []string) {
+		for _, e := range r.Engines {
+			engines = append(engines, e.Name+" "+e.Version)
+		}
+		for _, w := range r.Workloads {
+			workloads = append(workloads, w.ID)
+		}
+		return engines, workloads
+	}
+	m, n := before.Machine, run.Machine
+	e, w := names(before)
+	f, x := names(run)
+	for _, err := range []error{
+		differ("the program", before.Build, run.Build),
+		differ("the machine", []any{m.OS, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.Kernel}, []any{n.OS, n.Arch, n.CPU, n.Cores, n.MemoryBytes, n.Kernel}),
+		differ("the file system of the data", m.Filesystem, n.Filesystem),
+		differ("the environment", m.Environment, n.Environment),
+		differ("the data", before.Data, run.Data),
+		differ("what is written back between cells", before.Settled, run.Settled),
+		differ("the list of engines", e, f),
+		differ("the list of workloads", w, x),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether an earlier part has done a table's round, and how long it took.
+func (r *runner) has(table, round int) (took time.Duration, ok bool) {
+	id := r.plan.Tables[table].Params.ID()
+	for _, c := range r.run.Cells {
+		if c.Workload == id && c.Round == round {
+			took, ok = took+c.Elapsed, true
+		}
+	}
+	return took, ok
+}
+
+// saveEvery is the least time between two savings.
+const saveEvery = 10 * time.Second
+
+// save hands what there is to whoever keeps it, now and then.
+func (r *runner) save(table, round int) error {
+	if r.cfg.Save == nil || time.Since(r.saved) < saveEvery {
+		return nil
+	}
+	r.saved = time.Now()
+	now := *r.run
+	now.Elapsed = time.Since(r.started)
+	now.Stopped = fmt.Sprintf("what was done up to round %d of %s", round, r.plan.Tables[table].Params.ID())
+	return r.cfg.Save(&now)
+}
+
+// build names the program by its bytes.
+func build() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
