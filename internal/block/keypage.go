@@ -49,7 +49,8 @@ func newLayout(rows, keyBytes int, keysDiffer, valsDiffer bool, seqSpread uint64
 // formWriter fills a form from a stored page.
 type formWriter struct {
 	layout
-	form []byte
+	form  []byte
+	older bool // some row is an older version of the one before
 }
 
 func (f *formWriter) putSeqs(s *storedKeys) {
@@ -104,8 +105,11 @@ func (f *formWriter) putKeys(s *storedKeys) error {
 		key := heap[at : at+n]
 		copy(key, prev[:sh])
 		copy(key[sh:], suffixes[:n-sh])
-		if i > 0 && !follows(prev, key, sh) && !f.older(i, prev, key, sh) {
-			return errOrder
+		if i > 0 && !follows(prev, key, sh) {
+			if !f.isOlder(i, prev, key, sh) {
+				return errOrder
+			}
+			f.older = true
 		}
 		suffixes, prev = suffixes[n-sh:], key
 		if f.keyEnds > 0 {
@@ -128,8 +132,8 @@ func follows(prev, key []byte, sh int) bool {
 	return len(key) > sh && (len(prev) == sh || key[sh] > prev[sh])
 }
 
-// older reports whether row i is an older version of the key of the row before.
-func (f *formWriter) older(i int, prev, key []byte, sh int) bool {
+// isOlder reports whether row i is an older version of the key of the row before.
+func (f *formWriter) isOlder(i int, prev, key []byte, sh int) bool {
 	if len(prev) != sh || len(key) != sh || f.seqBytes == 0 {
 		return false
 	}
@@ -144,7 +148,7 @@ func (f *formWriter) older(i int, prev, key []byte, sh int) bool {
 //
 //	0  rows          16  sequence of all rows,    32  keyEnds   44  kinds     52  kind of all rows
 //	4  prefixLen         or the least             36  valEnds   48  heap      53  seqBytes
-//	8  key length    24  value length of all rows 40  seqs
+//	8  key length    24  value length of all rows 40  seqs                    54  1: some key has older versions
 //	   of all rows
 func (f *formWriter) putTrailer(s *storedKeys) {
 	t, le := f.form[len(f.form)-trailerBytes:], binary.LittleEndian
@@ -159,6 +163,9 @@ func (f *formWriter) putTrailer(s *storedKeys) {
 	le.PutUint32(t[44:], uint32(f.kinds))
 	le.PutUint32(t[48:], uint32(f.heap))
 	t[52], t[53] = byte(s.kind.base), byte(f.seqBytes)
+	if f.older {
+		t[54] = 1
+	}
 }
 
 // Keys is a key page in memory, directly indexable. Rows are numbered from 0.
@@ -170,7 +177,33 @@ type Keys struct {
 	keyEnds, valEnds, seqs, kinds, heap uint32
 	kind                                base.Kind
 	seqBytes                            uint8
+	older                               bool // some row is an older version of the one before
 }
+
+// Cursor stands on a row of a key page whose values are at hand, or not yet.
+type Cursor struct {
+	Keys
+	Row    int
+	Values []byte // the value heap of the block; nil: not loaded
+}
+
+// Key returns the key of the row.
+func (c *Cursor) Key() []byte { return c.Keys.Key(c.Row) }
+
+// Value returns the row's value, and whether that could be told without loading values.
+func (c *Cursor) Value() (value []byte, ok bool) {
+	off, n := c.Keys.Value(c.Row)
+	if n == 0 {
+		return emptyValue, true
+	}
+	if c.Values == nil {
+		return nil, false
+	}
+	return c.Values[off : off+n : off+n], true
+}
+
+// emptyValue is the value of a put of nothing: present, unlike nil.
+var emptyValue = []byte{}
 
 // View reads the trailer of a form that Expand made.
 func View(form []byte) Keys {
@@ -190,8 +223,12 @@ func View(form []byte) Keys {
 		heap:      le.Uint32(t[48:]),
 		kind:      base.Kind(t[52]),
 		seqBytes:  t[53],
+		older:     t[54] != 0,
 	}
 }
+
+// Plain reports whether every row is a put, and no key has more than one.
+func (k *Keys) Plain() bool { return k.kinds == 0 && k.kind == base.KindPut && !k.older }
 
 // Rows returns the number of rows, 0 for the zero Keys.
 func (k *Keys) Rows() int { return int(k.rows) }

@@ -22,6 +22,14 @@ func shortPrefix(key []byte) uint64 {
 	return p
 }
 
+// less reports whether a < b.
+func less(a, b []byte) bool {
+	if pa, pb := prefix(a), prefix(b); pa != pb {
+		return pa < pb
+	}
+	return compareTied(a, b) < 0
+}
+
 // compareTied is bytes.Compare for keys with the same prefix. The next eight
 // bytes mostly decide, without a call.
 func compareTied(a, b []byte) int {

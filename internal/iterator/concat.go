@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 )
 
 // Concat walks a list of ordered parts that do not overlap, one after another:
@@ -157,6 +158,14 @@ func (c *Concat) Next() bool { return c.it != nil && (c.it.Next() || c.onward())
 // NextKey implements KeyStepper.
 func (c *Concat) NextKey() bool {
 	return c.it != nil && (nextKey(c.it, c.step, &c.saved) || c.onward())
+}
+
+// Stretch implements Stretcher: stretches of the open part.
+func (c *Concat) Stretch(limit []byte, snapshot uint64) (*block.Cursor, int) {
+	if s, ok := c.it.(Stretcher); ok {
+		return s.Stretch(limit, snapshot)
+	}
+	return nil, 0
 }
 
 // Prev implements base.Iterator.

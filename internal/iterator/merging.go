@@ -14,10 +14,11 @@ import (
 //
 // The zero value is an empty one, ready for Init.
 type Merging struct {
-	src   []base.Iterator
-	one   base.Iterator // the only source: every call goes straight to it
-	steps []KeyStepper  // src as far as they are
-	saved []byte        // the key that NextKey leaves
+	src       []base.Iterator
+	one       base.Iterator // the only source: every call goes straight to it
+	steps     []KeyStepper  // src as far as they are
+	stretches []Stretcher   // likewise
+	saved     []byte        // the key that NextKey leaves
 
 	heads    []head
 	backward bool
@@ -58,10 +59,12 @@ func (m *Merging) Init(sources []base.Iterator) {
 	clear(m.src)
 	clear(m.heads)
 	clear(m.steps)
-	m.src, m.steps = append(m.src[:0], sources...), m.steps[:0]
+	clear(m.stretches)
+	m.src, m.steps, m.stretches = append(m.src[:0], sources...), m.steps[:0], m.stretches[:0]
 	for _, it := range sources {
 		step, _ := it.(KeyStepper)
-		m.steps = append(m.steps, step)
+		stretch, _ := it.(Stretcher)
+		m.steps, m.stretches = append(m.steps, step), append(m.stretches, stretch)
 	}
 	m.one, m.valid, m.err = nil, false, nil
 	if len(sources) == 1 {
@@ -298,10 +301,11 @@ func (m *Merging) current() int {
 	return int(m.win)
 }
 
-// reload takes up that source i was moved and came back to where it stood.
+// reload takes up that source i was moved, to where its place among the others is the
+// same.
 func (m *Merging) reload(i int) {
 	if m.one == nil && m.heads[i].live {
-		m.heads[i].key = m.src[i].Key()
+		m.load(int32(i), true)
 	}
 }
 

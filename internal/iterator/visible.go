@@ -44,6 +44,7 @@ type Visible struct {
 	key   []byte
 	seq   uint64
 	err   error
+	stretch
 	behind
 }
 
@@ -76,6 +77,7 @@ func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) 
 		v.highPrefix = prefix(high)
 	}
 	v.valid, v.key, v.err = false, nil, nil
+	v.stretch = stretch{}
 	v.behind.reset()
 }
 
@@ -129,6 +131,7 @@ func (v *Visible) SeekLT(key []byte) bool {
 // begin forgets the position; the sources are about to be positioned anew.
 func (v *Visible) begin() {
 	v.err = nil
+	v.stretch = stretch{}
 	v.behind.reset()
 }
 
@@ -146,6 +149,10 @@ func (v *Visible) end() bool {
 
 // Next moves to the next row.
 func (v *Visible) Next() bool {
+	if v.Advance() {
+		return true
+	}
+	v.leaveStretch()
 	switch {
 	case !v.valid:
 		return false
@@ -159,6 +166,7 @@ func (v *Visible) Next() bool {
 
 // Prev moves to the previous row.
 func (v *Visible) Prev() bool {
+	v.leaveStretch()
 	switch {
 	case !v.valid:
 		return false
@@ -196,6 +204,7 @@ func (v *Visible) forward(ok bool) bool {
 		}
 		if it.Kind() == base.KindPut && (len(v.covers) == 0 || !v.covered(key, seq)) {
 			v.key, v.seq, v.valid = key, seq, true
+			v.beginStretch()
 			return true
 		}
 		ok = m.NextKey()
@@ -222,8 +231,8 @@ func (v *Visible) Key() []byte { return v.key }
 
 // Seq returns the sequence of the row that v stands on.
 func (v *Visible) Seq() uint64 {
-	if v.plain && v.valid {
-		return v.merged.one.Seq()
+	if v.valid && (v.plain || v.cur != nil) {
+		return v.merged.Seq()
 	}
 	return v.seq
 }
@@ -237,6 +246,10 @@ func (v *Visible) Value() ([]byte, error) {
 		return nil, v.err
 	case v.reverse:
 		return v.valueBehind()
+	case v.cur != nil:
+		if value, ok := v.cur.Value(); ok {
+			return value, nil
+		}
 	}
 	return v.merged.Value()
 }

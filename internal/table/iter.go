@@ -1,6 +1,8 @@
 package table
 
 import (
+	"bytes"
+
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
@@ -23,14 +25,12 @@ type Iter struct {
 	slot    *epoch.Slot // nil: the cache is not used at all
 	noCache bool
 
-	keys  block.Keys // of block b; no rows if none is loaded
-	b     int
-	row   int
-	valid bool
-	err   error
+	block.Cursor // in block b; no rows if none is loaded
+	b            int
+	valid        bool
+	err          error
 
 	keyPage, valuePage *cache.Page // pinned, or nil
-	values             []byte      // the value heap of block b, nil if not loaded
 	keyBuf, valueBuf   []byte      // own memory for NoCache
 }
 
@@ -47,7 +47,7 @@ func (it *Iter) First() bool { return it.enter(0) && it.place(0) }
 
 // Last implements base.Iterator.
 func (it *Iter) Last() bool {
-	return it.enter(it.r.Blocks()-1) && it.place(it.keys.Rows()-1)
+	return it.enter(it.r.Blocks()-1) && it.place(it.Rows()-1)
 }
 
 // SeekGE implements base.Iterator.
@@ -55,7 +55,7 @@ func (it *Iter) SeekGE(key []byte) bool {
 	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
 		return it.leave()
 	}
-	if i := it.keys.SearchGE(key); i < it.keys.Rows() {
+	if i := it.SearchGE(key); i < it.Rows() {
 		return it.place(i)
 	}
 	return it.enter(it.b+1) && it.place(0)
@@ -66,10 +66,10 @@ func (it *Iter) SeekLT(key []byte) bool {
 	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
 		return it.leave()
 	}
-	if i := it.keys.SearchGE(key); i > 0 {
+	if i := it.SearchGE(key); i > 0 {
 		return it.place(i - 1)
 	}
-	return it.enter(it.b-1) && it.place(it.keys.Rows()-1)
+	return it.enter(it.b-1) && it.place(it.Rows()-1)
 }
 
 // Next implements base.Iterator.
@@ -77,8 +77,8 @@ func (it *Iter) Next() bool {
 	if !it.valid {
 		return false
 	}
-	if it.row+1 < it.keys.Rows() {
-		it.row++
+	if it.Row+1 < it.Rows() {
+		it.Row++
 		return true
 	}
 	return it.enter(it.b+1) && it.place(0)
@@ -89,24 +89,24 @@ func (it *Iter) Prev() bool {
 	if !it.valid {
 		return false
 	}
-	if it.row > 0 {
-		it.row--
+	if it.Row > 0 {
+		it.Row--
 		return true
 	}
-	return it.enter(it.b-1) && it.place(it.keys.Rows()-1)
+	return it.enter(it.b-1) && it.place(it.Rows()-1)
 }
 
 // Valid implements base.Iterator.
 func (it *Iter) Valid() bool { return it.valid }
 
 // Key implements base.Iterator.
-func (it *Iter) Key() []byte { return it.keys.Key(it.row) }
+func (it *Iter) Key() []byte { return it.Cursor.Key() }
 
 // Seq implements base.Iterator.
-func (it *Iter) Seq() uint64 { return it.r.seq(it.keys.Seq(it.row)) }
+func (it *Iter) Seq() uint64 { return it.r.seq(it.Keys.Seq(it.Row)) }
 
 // Kind implements base.Iterator.
-func (it *Iter) Kind() base.Kind { return it.keys.Kind(it.row) }
+func (it *Iter) Kind() base.Kind { return it.Keys.Kind(it.Row) }
 
 // Err implements base.Iterator.
 func (it *Iter) Err() error { return it.err }
@@ -123,22 +123,33 @@ func (it *Iter) Value() ([]byte, error) {
 	if !it.valid || it.Kind() == base.KindDelete {
 		return nil, it.err
 	}
-	off, n := it.keys.Value(it.row)
-	if n == 0 {
-		return emptyValue, nil
-	}
-	if it.values == nil {
+	value, ok := it.Cursor.Value()
+	if !ok {
 		if err := it.loadValues(); err != nil {
 			it.fail(err)
 			return nil, err
 		}
+		value, _ = it.Cursor.Value()
 	}
-	return it.values[off : off+n : off+n], nil
+	return value, nil
+}
+
+// Stretch implements iterator.Stretcher: the rows up to the end of the block, if all of
+// them are plain and seen at the snapshot.
+func (it *Iter) Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int) {
+	if !it.valid || !it.Plain() || it.r.maxSeq() > snapshot {
+		return nil, 0
+	}
+	end = it.Rows()
+	if limit != nil && bytes.Compare(it.Keys.Key(end-1), limit) >= 0 {
+		end = it.SearchGE(limit)
+	}
+	return &it.Cursor, end
 }
 
 // place puts the iterator on a row of the loaded block.
 func (it *Iter) place(row int) bool {
-	it.row, it.valid = row, true
+	it.Row, it.valid = row, true
 	return true
 }
 
@@ -177,7 +188,7 @@ func (it *Iter) unload() {
 	if it.valuePage != nil {
 		it.valuePage.Unpin()
 	}
-	it.keyPage, it.valuePage, it.values, it.keys = nil, nil, nil, block.Keys{}
+	it.keyPage, it.valuePage, it.Cursor = nil, nil, block.Cursor{}
 	it.b, it.valid = -1, false
 }
 
@@ -186,35 +197,35 @@ func (it *Iter) loadKeys(b int) (err error) {
 		return err
 	}
 	if it.keyPage != nil {
-		it.keys = block.View(it.keyPage.Data())
+		it.Keys = block.View(it.keyPage.Data())
 		return nil
 	}
 	it.keyBuf = resize(it.keyBuf, int(it.r.index.entries[b].keyForm))
 	if err := it.r.readKeys(b, it.keyBuf); err != nil {
 		return err
 	}
-	it.keys = block.View(it.keyBuf)
+	it.Keys = block.View(it.keyBuf)
 	return nil
 }
 
 func (it *Iter) loadValues() (err error) {
 	e := &it.r.index.entries[it.b]
 	if e.jumbo() {
-		it.values, err = it.r.readJumbo(it.b)
+		it.Values, err = it.r.readJumbo(it.b)
 		return err
 	}
 	if it.valuePage, err = it.page(2*it.b+1, it.b, (*Reader).valuePage); err != nil {
 		return err
 	}
 	if it.valuePage != nil {
-		it.values = it.valuePage.Data()
+		it.Values = it.valuePage.Data()
 		return nil
 	}
 	it.valueBuf = resize(it.valueBuf, int(e.valueHeap))
 	if err := it.r.readValues(it.b, it.valueBuf); err != nil {
 		return err
 	}
-	it.values = it.valueBuf
+	it.Values = it.valueBuf
 	return nil
 }
 

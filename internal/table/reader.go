@@ -155,6 +155,9 @@ func (r *Reader) seq(stored uint64) uint64 {
 	return stored
 }
 
+// maxSeq returns the greatest sequence that counts of any row.
+func (r *Reader) maxSeq() uint64 { return r.seq(r.meta.MaxSeq) }
+
 // keyPage returns the key page of block b; the caller is inside an epoch.
 func (r *Reader) keyPage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b]); p != nil {

@@ -123,8 +123,9 @@ func (it *Iter) settled() bool {
 	return it.valid
 }
 
-// Next moves to the next row.
-func (it *Iter) Next() bool { return it.step(true) }
+// Next moves to the next row. Within a block of a table that is all there is to it: what
+// a closed iterator or one that has failed stands on is not valid.
+func (it *Iter) Next() bool { return it.valid && it.forward && it.rows.Advance() || it.step(true) }
 
 // Prev moves to the previous row.
 func (it *Iter) Prev() bool { return it.step(false) }
