@@ -112,7 +112,7 @@ func (e *Engine) compactor() {
 	delay := retryDelay
 	var q compact.Quiet
 	for {
-		did, err := e.compactOnce(q.Idle(e.visible.Load(), idleMark))
+		did, err := e.compactOnce(q.Idle(e.visible.Load(), e.idleAfter()))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -125,11 +125,14 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
+		if seq := e.visible.Load(); q.Idle(seq, restAfter) {
+			e.rest(seq)
+		}
 		select {
 		case <-e.stopped.Done():
 			return
 		case <-e.wakeMerge:
-		case <-time.After(idleMark):
+		case <-time.After(e.untilLook()):
 		}
 	}
 }

@@ -106,11 +106,12 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 }
 
 // logStartWithout returns the first log segment that is needed once what the layers
-// hold is in the tables: that of the oldest memtable left, none when the store is being
-// closed. commit.mu and manifestMu are held.
+// hold is in the tables: that of the oldest memtable left, none when the store comes
+// to rest or is being closed. commit.mu and manifestMu are held.
 func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 	layers := e.state.Load().Layers
-	if e.commit.closing && len(layers) == len(flushed) {
+	c := &e.commit
+	if len(layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
 		return e.nextFile
 	}
 	for i := len(layers) - 1; i >= 0; i-- {

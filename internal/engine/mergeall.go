@@ -1,35 +1,44 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// mergeAllShare: Close merges everything if what lies above the last level is at least
-// one part in this many of what lies there.
+// mergeAllShare: everything is merged if what lies above the last level is at least one
+// part in this many of what lies there.
 const mergeAllShare = 10
 
-// mergeAll writes what a store of moderate size holds, in memtables and tables, to the
-// last level in one pass, where flushing the one and then merging both would write it
-// twice. It reports whether it did. For Close: nobody writes or reads any more.
-func (e *Engine) mergeAll() (bool, error) {
+// mergeAll writes what a store of no more than limit bytes holds, in memtables and
+// tables, to the last level in one pass, where flushing the one and then merging both
+// would write it twice. It reports whether it did. All memtables are sealed, and the
+// outcome of their commits is known: the store is coming to rest, or closing, and then
+// nobody reads any more.
+func (e *Engine) mergeAll(limit int64, closing bool) (bool, error) {
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
 	e.merging.Lock()
 	defer e.merging.Unlock()
-	e.closeWaits.Store(false)
+	if closing {
+		e.closeWaits.Store(false)
+	}
 	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	if !worthMergingAll(rs) {
+	if !worthMergingAll(rs, limit) {
 		return false, nil
 	}
+	count := uint64(0)
+	start := time.Now()
 	edit := &manifest.Edit{}
 	var rows []base.Iterator
 	var tombs []*tombstone.List
@@ -37,6 +46,7 @@ func (e *Engine) mergeAll() (bool, error) {
 		l.Mem.Sort()
 		rows = l.Mem.Iterators(rows)
 		tombs = append(tombs, tombstone.Build(l.Mem.RangeDeletes()))
+		count += uint64(l.Mem.Len())
 		if l.Mem.Len() > 0 {
 			edit.LastSeq = max(edit.LastSeq, l.Mem.LastSeq())
 		}
@@ -45,13 +55,14 @@ func (e *Engine) mergeAll() (bool, error) {
 		h := rs.Handle(meta.Num)
 		rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
 		tombs = append(tombs, h.Tombstones())
+		count += meta.Entries
 		edit.Removed = append(edit.Removed, manifest.Removed{Level: level, Num: meta.Num})
 	}
 	m := iterator.NewMerging(rows...)
 	defer m.Close()
-	tables, err := e.tables.Write(&compact.Merge{
-		Rows: m, Tombstones: tombstone.Merge(tombs...), Bottom: true, TargetBytes: TargetTable, Check: e.stopped.Err,
-	}, manifest.Bottom, 0, 0)
+	tables, err := e.writeAll(&compact.Merge{
+		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable,
+	}, count, closing)
 	if err == nil {
 		for _, h := range tables {
 			edit.Added = append(edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
@@ -60,15 +71,30 @@ func (e *Engine) mergeAll() (bool, error) {
 			e.withdraw(tables, err)
 		}
 	}
-	if isFull(err) {
+	switch {
+	case isFull(err):
 		return false, nil // piece by piece it may do
+	case err == nil:
+		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
+		e.emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	}
 	return err == nil, err
 }
 
+// writeAll writes the tables of mergeAll. What a store that stays open writes begins in
+// memory, as after any other merge, and Close interrupts it.
+func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool) ([]*tree.Handle, error) {
+	if closing {
+		merge.Check = e.stopped.Err
+		return e.tables.Write(merge, manifest.Bottom, 0, 0)
+	}
+	merge.Check = e.mustStop
+	return e.tables.WriteResident(merge, manifest.Bottom, count)
+}
+
 // worthMergingAll reports whether there are memtables, and so much in them and above
 // the last level that it would be merged into the last level anyway, and not too much.
-func worthMergingAll(rs *tree.State) bool {
+func worthMergingAll(rs *tree.State, limit int64) bool {
 	above := int64(0)
 	for _, l := range rs.Layers {
 		if l.Mem == nil {
@@ -84,5 +110,5 @@ func worthMergingAll(rs *tree.State) bool {
 			above += meta.Size
 		}
 	}
-	return above > 0 && len(rs.Layers) > 0 && above+bottom <= closeCompact && above*mergeAllShare >= bottom
+	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
 }

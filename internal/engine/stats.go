@@ -49,7 +49,7 @@ func (e *Engine) owed(rs *tree.State) int64 {
 			debt++
 		}
 	}
-	return debt
+	return debt + e.restless(rs)
 }
 
 func (e *Engine) emit(ev report.Event) {

@@ -68,3 +68,17 @@ func (s *Space) Release() bool {
 	s.bytes = 0
 	return s.fs.Remove(s.name) == nil
 }
+
+// Shrink leaves no more than so many bytes aside, if more were. If even that fails, none
+// are: Hold tries again.
+func (s *Space) Shrink(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bytes <= bytes {
+		return
+	}
+	s.bytes = 0
+	if s.fs.Remove(s.name) == nil {
+		_ = s.grow(bytes)
+	}
+}

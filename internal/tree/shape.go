@@ -40,6 +40,14 @@ func (s *Shape) Next(need, count, limit int) (size, records int) {
 	return size, max(size/max(record*3/4, 16), count) + 64
 }
 
+// Rest learns from the memtable of a store that comes to rest: the next burst of writes
+// may be as large.
+func (s *Shape) Rest(m *Memory, limit int) {
+	tail, _ := m.Seg.Tail()
+	s.bytes = min(max(2*int(tail.Offset()), MinSegment), limit)
+	s.record = max(16, int(tail.Offset())/m.Len())
+}
+
 // Note learns from the memtable that is sealed, nil if there is none yet.
 func (s *Shape) Note(m *Memory, limit int) {
 	if m != nil && m.Len() == 0 {

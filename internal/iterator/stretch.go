@@ -1,0 +1,75 @@
+package iterator
+
+import (
+	"github.com/cairndb/cairn/internal/block"
+)
+
+// Stretcher may be implemented by a base.Iterator that knows of many rows at once that
+// there is nothing to decide about: a block of a table, mostly.
+type Stretcher interface {
+	// Stretch returns a cursor on the current row and the row before which a stretch
+	// ends: from the current row on all rows before it are puts that the snapshot
+	// sees, each with another key, less than limit (nil: no limit), and with no newer
+	// version in this source. Whoever moves the cursor within the stretch moves the
+	// iterator. A nil cursor, or an end not behind the current row: no stretch.
+	Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int)
+}
+
+// stretch is the part of one source that Visible walks by itself.
+type stretch struct {
+	cur   *block.Cursor // nil: none
+	until int
+	tries uint // since something was in the way of a stretch
+}
+
+// stretchTries is how many rows of several sources are walked one by one between two
+// attempts: where sources interleave there are no stretches.
+const stretchTries = 16
+
+// begin looks for a stretch from the row that v has just accepted on, in which no other
+// source has a key and nothing can hide a row.
+func (v *Visible) beginStretch() {
+	m, limit := &v.merged, v.high
+	if len(v.covers) > 0 {
+		return
+	}
+	if m.one == nil {
+		if m.runner < 0 { // who comes next is not known
+			return
+		}
+		if v.tries++; v.tries%stretchTries != 1 {
+			return
+		}
+		if other := &m.heads[m.runner]; other.live && (limit == nil || less(other.key, limit)) {
+			limit = other.key
+		}
+	}
+	source := m.stretches[m.current()]
+	if source == nil {
+		return
+	}
+	if c, end := source.Stretch(limit, v.vis.Snapshot); c != nil && end > c.Row+1 {
+		v.cur, v.until, v.tries = c, end, 0
+	}
+}
+
+// Advance moves to the next row if that stands in the same stretch. If not, nothing has
+// changed: Next will do it.
+func (v *Visible) Advance() bool {
+	c := v.cur
+	if c == nil || c.Row+1 >= v.until {
+		return false
+	}
+	c.Row++
+	v.key = c.Key()
+	return true
+}
+
+// leaveStretch makes the sources stand where the cursor does.
+func (v *Visible) leaveStretch() {
+	if v.cur != nil {
+		v.cur = nil
+		v.seq = v.merged.Seq()
+		v.merged.reload(v.merged.current())
+	}
+}
