@@ -159,6 +159,13 @@ func (r *Run) Compact(low, high string) {
 	}
 }
 
+// Rest makes no commit for a while: the store comes to rest.
+func (r *Run) Rest() {
+	if r.store != nil {
+		r.store.Rest()
+	}
+}
+
 // SlowSync makes syncs of log segments take so long that commits gather behind them.
 func (r *Run) SlowSync() {
 	r.Faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: faultfs.Delay(200 * time.Microsecond)})

@@ -118,6 +118,13 @@ func (s *Store) Compact(low, high string) error {
 	return s.db.Compact(context.Background(), cairn.Range{Low: []byte(low), High: []byte(high)})
 }
 
+// Rest waits until background work has nothing to do, or for half a second.
+func (s *Store) Rest() {
+	for deadline := time.Now().Add(500 * time.Millisecond); s.db.Stats().CompactionDebt > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Verify reads every table.
 func (s *Store) Verify() error {
 	_, err := s.db.Verify(context.Background())

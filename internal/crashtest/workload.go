@@ -32,6 +32,8 @@ var Workloads = []*Workload{
 	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: gathering(segmentChange)},
 	{Name: "flush", Do: opened(flush)},
 	{Name: "compaction", Do: opened(compaction)},
+	{Name: "rest", Do: opened(rest)},
+	{Name: "rest-relaxed", Relaxed: true, Do: opened(rest)},
 	{Name: "reopen", Do: reopen},
 	{Name: "manifest-rotation", Do: opened(manifestRotation)},
 	{Name: "close", Do: closing},
@@ -134,6 +136,14 @@ func compaction(r *Run) {
 	r.Compact("a", "zz")
 	steps(r, 500, 1, 50)
 	r.Compact("a", "zz")
+}
+
+func rest(r *Run) {
+	for round := range 3 {
+		steps(r, round*100, 8, 9000)
+		r.Rest()
+		steps(r, round*100+50, 1, 50)
+	}
 }
 
 func reopen(r *Run) {

@@ -30,7 +30,7 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	for _, meta := range rs.Version.Tables() {
 		tables += meta.Size
 	}
-	if n := m.LogBytes(); n >= max(tree.MinSegment, tables/restShare) {
+	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.segmentLimit()/2)), tables/restShare) {
 		return n
 	}
 	return 0

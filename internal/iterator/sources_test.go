@@ -65,6 +65,10 @@ func TestSuiteWrappers(t *testing.T) {
 	})
 }
 
+func TestSuitePaged(t *testing.T) {
+	itertest.Run(t, func(e []iterator.Entry) base.Iterator { return itertest.Paged(e, 3) })
+}
+
 func TestSuiteConcat(t *testing.T) {
 	for name, wrap := range map[string]func(base.Iterator) base.Iterator{
 		"plain":    itertest.Invalidating,

@@ -128,6 +128,10 @@ func (v *view) sources(r *rand.Rand, k int) []iterator.Source {
 
 func anyIterator(r *rand.Rand, entries []iterator.Entry) base.Iterator {
 	var it base.Iterator
+	private := slices.ContainsFunc(entries, func(e iterator.Entry) bool { return e.Seq > base.MaxSeq })
+	if !private && r.IntN(3) == 0 { // no wrapper: who walks a stretch moves the iterator behind its back
+		return itertest.Paged(entries, 1+r.IntN(12))
+	}
 	switch r.IntN(4) {
 	case 0:
 		it = concat(r, entries, plain)

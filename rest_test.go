@@ -1,0 +1,127 @@
+package cairn_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+)
+
+// logs returns the names of the log segments in a store's directory, and the bytes of
+// all its files.
+func logs(t *testing.T, dir string) (names []string, bytes int64) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".log") {
+			names = append(names, f.Name())
+		}
+		if info, err := f.Info(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return names, bytes
+}
+
+// atRest waits until a store has let go of its log.
+func atRest(t *testing.T, db *cairn.DB, dir string) (bytes int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		names, bytes := logs(t, dir)
+		if debt := db.Stats().CompactionDebt; len(names) == 0 && debt == 0 {
+			return bytes
+		} else if time.Now().After(deadline) {
+			t.Fatalf("not at rest: %v, debt %d", names, debt)
+		}
+	}
+}
+
+// A store that nobody writes to becomes tables and no log; what was written is there, in
+// this process and after a kill, and writing goes on as if nothing had been.
+func TestStoreComesToRest(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		dir := t.TempDir()
+		db, err := cairn.Open(dir, &cairn.Options{Durability: durability})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		key := func(i int) []byte { return fmt.Appendf(nil, "key-%06d", i) }
+		const perRound = 3000
+		written := 0
+		verify := func(db *cairn.DB) {
+			t.Helper()
+			n := 0
+			if err := db.View(func(tx *cairn.Tx) error {
+				for k, v := range tx.Scan(cairn.Range{}) {
+					if want := key(n); string(k) != string(want) || len(v) != 400 || !strings.HasPrefix(string(v), string(want)) {
+						return fmt.Errorf("%q in place of %q, a value of %d bytes", k, want, len(v))
+					}
+					n++
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n != written {
+				t.Fatalf("%d keys of %d", n, written)
+			}
+		}
+		for range 3 {
+			batch := cairn.NewBatch()
+			for range perRound {
+				batch.Put(key(written), append(key(written), make([]byte, 400-len(key(0)))...))
+				written++
+			}
+			if err := db.Write(batch); err != nil {
+				t.Fatal(err)
+			}
+			// Less than the bytes of the keys and values once: they compress to a fraction.
+			if bytes := atRest(t, db, dir); bytes > int64(written)*400 {
+				t.Errorf("%d bytes at rest for %d pairs of 400", bytes, written)
+			}
+			verify(db)
+			if err := db.Put(key(written), append(key(written), make([]byte, 400-len(key(0)))...)); err != nil {
+				t.Fatal(err)
+			}
+			written++
+			killed := filepath.Join(t.TempDir(), "killed")
+			if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			other, err := cairn.Open(killed, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dropped := other.Stats().Recovery.DroppedBytes; dropped > 0 {
+				t.Errorf("%d bytes dropped", dropped)
+			}
+			verify(other)
+			if err := other.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A store of a few writes has no table made of each.
+		before := db.Stats().Flushes
+		for i := range 3 {
+			if err := db.Put(key(i), append(key(i), make([]byte, 400-len(key(0)))...)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(60 * time.Millisecond)
+		}
+		if s := db.Stats(); s.Flushes != before || s.CompactionDebt != 0 {
+			t.Errorf("%d flushes of single pairs, debt %d", s.Flushes-before, s.CompactionDebt)
+		}
+		verify(db)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
