@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cairndb/cairn"
 )
@@ -37,7 +38,8 @@ func cairnSettings(opts Options) []Setting {
 
 type cairnStore struct {
 	db    *cairn.DB
-	bufs  sync.Pool // of *[]byte, for the values of gets
+	bufs  sync.Pool   // of *[]byte, for the values of gets
+	small atomic.Bool // the last value a get saw was
 	spare spare[*cairn.Batch]
 }
 
@@ -61,7 +63,15 @@ func (s *cairnStore) Close() error                { return s.db.Close() }
 func (s *cairnStore) Put(key, value []byte) error { return s.db.Put(key, value) }
 func (s *cairnStore) Delete(key []byte) error     { return s.db.Delete(key) }
 
+// largeValue is the size in bytes from which a value is not copied.
+const largeValue = 8 << 10
+
+// Get has a small value copied, which costs less than a transaction; a large one is looked
+// at where it is.
 func (s *cairnStore) Get(key []byte, see func([]byte) error) error {
+	if !s.small.Load() {
+		return s.getLarge(key, see)
+	}
 	buf, _ := s.bufs.Get().(*[]byte)
 	if buf == nil {
 		buf = new([]byte)
@@ -72,7 +82,23 @@ func (s *cairnStore) Get(key []byte, see func([]byte) error) error {
 		return cairnError(err)
 	}
 	*buf = value
+	s.note(value)
 	return see(value)
+}
+
+func (s *cairnStore) getLarge(key []byte, see func([]byte) error) error {
+	return s.View(func(r Reader) error {
+		return r.Get(key, func(value []byte) error {
+			s.note(value)
+			return see(value)
+		})
+	})
+}
+
+func (s *cairnStore) note(value []byte) {
+	if small := len(value) < largeValue; small != s.small.Load() {
+		s.small.Store(small)
+	}
 }
 
 func (s *cairnStore) PutBatch(pairs Pairs) (string, error) {
