@@ -23,6 +23,7 @@ func init() {
 		Columns:    largeColumns,
 		Estimate:   largeEstimate,
 		Run:        runLarge,
+		Repeat:     largeRepeats,
 	})
 }
 
@@ -41,6 +42,14 @@ func largeSizes(p Params, s Scale) []Params {
 		big.N = p.N / 64
 	}
 	return []Params{p, big}
+}
+
+// largeRepeats: values of 8 MiB together are put within some milliseconds.
+func largeRepeats(p Params) int {
+	if int64(p.N)*int64(p.ValueBytes) <= 8<<20 {
+		return 5
+	}
+	return 1
 }
 
 func largeUnfit(s Scale) string {

@@ -30,6 +30,9 @@ type Workload struct {
 	// Estimate guesses how long a cell takes, given the delay of one sync.
 	Estimate func(p Params, e engine.Info, syncDelay time.Duration) time.Duration
 	Run      func(rec *Recorder, d engine.Driver, dir string, p Params) error
+	// Repeat is how many times one cell does the whole of Run, each time with a new store:
+	// work of microseconds is too short to be timed once. nil: once.
+	Repeat func(p Params) int
 
 	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
