@@ -24,7 +24,11 @@ func (w Workload) Repeats(p Params) int {
 // RunCell does a cell in dir, which is empty: the whole of the workload, as often as it
 // is repeated. The first error ends it.
 func RunCell(w Workload, d engine.Driver, dir string, p Params) (*Recorder, error) {
-	return repeat(w.Repeats(p), dir, func(rec *Recorder, dir string) error { return Do(w, rec, d, dir, p) })
+	rec, err := repeat(w.Repeats(p), dir, func(rec *Recorder, dir string) error { return Do(w, rec, d, dir, p) })
+	if err == nil {
+		rec.onlyWholeWork(w.Columns)
+	}
+	return rec, err
 }
 
 // repeat calls fn so many times, each time with a new recorder and, if there are
