@@ -18,8 +18,8 @@ type Run struct {
 	Started   time.Time     `json:"started"`
 	Continued []time.Time   `json:"continued,omitempty"` // when the later parts of it began, if it was made in parts
 	Elapsed   time.Duration `json:"elapsed_ns"`          // of all parts
-	Settled   bool          `json:"settled"` // dirty pages were written back between cells
-	Rounds    int           `json:"rounds"`  // asked for; fewer if Stopped says so
+	Settled   bool          `json:"settled"`             // dirty pages were written back between cells
+	Rounds    int           `json:"rounds"`              // asked for; fewer if Stopped says so
 	Stopped   string        `json:"stopped,omitempty"`
 	Machine   Machine       `json:"machine"`
 	Data      Data          `json:"data"`
@@ -104,6 +104,7 @@ type Column struct {
 	Unit   Unit   `json:"unit"`
 	Ranked bool   `json:"ranked"`           // less is better and the best is marked
 	Writes bool   `json:"writes,omitempty"` // the time of commits, or mostly
+	Open   bool   `json:"open,omitempty"`   // a size taken while the store was open
 }
 
 // Unit is what a metric counts.
