@@ -22,6 +22,8 @@ func init() {
 		Estimate:   lifecycleEstimate,
 		Run:        runLifecycle,
 		Commits:    []CommitKind{PutCommits, DeleteCommits},
+
+		QuickSynced: 2_500, // of more, the quick suite would do little else
 	})
 }
 

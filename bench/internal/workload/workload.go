@@ -12,13 +12,15 @@ import (
 
 // Workload is what is done to every engine.
 type Workload struct {
-	Name       string
-	Title      string
-	QuickN     []int
-	FullN      []int // in addition, with Scale.Full
-	LargeToo   bool  // the quick suite has the large counts too, in the modes that Modes says
-	ValueBytes int
-	Variant    string // sound, or published: as an article did it
+	Name     string
+	Title    string
+	QuickN   []int
+	FullN    []int // in addition, with Scale.Full
+	LargeToo bool  // the quick suite has the large counts too, in the modes that Modes says
+	// QuickSynced is the most keys the quick suite has with syncs; 0: what QuickN says.
+	QuickSynced int
+	ValueBytes  int
+	Variant     string // sound, or published: as an article did it
 	// Modes are the sync modes of a suite, with its large counts and without; nil: both.
 	Modes func(s Scale, large bool) []bool
 	// Vary makes several cells of one, as for each number of goroutines; nil: one.
