@@ -82,9 +82,17 @@ func listWorkloads(w io.Writer) {
 	t := plainTable()
 	t.AppendHeader(table.Row{"workload", "variant", "quick n", "full n", "value bytes", "what it does"})
 	for _, wl := range workload.All() {
-		t.AppendRow(table.Row{wl.Name, wl.Variant, numbers(wl.QuickN), numbers(append(append([]int{}, wl.QuickN...), wl.FullN...)), wl.ValueBytes, wl.Title})
+		t.AppendRow(table.Row{wl.Name, wl.Variant, quickCounts(wl), numbers(append(append([]int{}, wl.QuickN...), wl.FullN...)), wl.ValueBytes, wl.Title})
 	}
 	fmt.Fprintln(w, t.Render())
+}
+
+// quickCounts are the quick suite's; with syncs it may have fewer.
+func quickCounts(w workload.Workload) string {
+	if w.QuickSynced == 0 {
+		return numbers(w.QuickN)
+	}
+	return fmt.Sprintf("%s, with syncs %d", numbers(w.QuickN), w.QuickSynced)
 }
 
 func numbers(ns []int) string { return strings.Trim(fmt.Sprint(ns), "[]") }

@@ -118,9 +118,8 @@ func runCell(o order) outcome {
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
-	rec := workload.NewRecorder()
-	err = workload.Do(w, rec, d, o.Dir, o.Params)
-	if d.Info.Native {
+	rec, err := workload.RunCell(w, d, o.Dir, o.Params)
+	if err == nil && d.Info.Native {
 		rec.Uncounted("it works outside the Go heap, where allocations are not counted")
 	}
 	return judge(rec, err)

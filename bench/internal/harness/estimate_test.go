@@ -10,7 +10,8 @@ import (
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
-// quickTimes are what the cells of the first round of a quick run took, on two cores.
+// quickTimes are what the cells of the first round of a quick run took, on two cores, but
+// for those that the note of the file names.
 type quickTimes struct {
 	SyncDelay     time.Duration                 `json:"sync_delay_ns"`
 	VerifySeconds float64                       `json:"verify_seconds"`

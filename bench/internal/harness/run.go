@@ -270,7 +270,16 @@ func describeTable(t Table, source *data.Source) result.Workload {
 	return result.Workload{
 		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
 		DataBytes: p.DataBytes(), Snappy: source.Compressibility(p.ValueBytes).Values, Sync: p.Sync,
-		Conditions: t.Workload.Conditions(p),
+		Conditions: conditions(t.Workload, p),
 		Columns:    columns,
 	}
+}
+
+// conditions are the workload's, and how often a cell does all of it.
+func conditions(w workload.Workload, p workload.Params) []string {
+	all := w.Conditions(p)
+	if n := w.Repeats(p); n > 1 {
+		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, of resident memory the peak of all", n))
+	}
+	return all
 }

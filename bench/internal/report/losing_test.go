@@ -61,12 +61,19 @@ func TestLosingEnginesAreMarkedInEveryTableWithoutSyncs(t *testing.T) {
 }
 
 // Commits that a kill can take back are no bar for those of an engine that keeps them;
-// reads are, and with syncs everything is.
+// nor is the size of an open store whose commits may be in no file yet. Reads and other
+// sizes are, and with syncs everything is.
 func TestLosingEnginesAreNoBarForCommits(t *testing.T) {
-	columns := []result.Column{{Key: "put", Ranked: true, Writes: true}, {Key: "get", Ranked: true}}
+	columns := []result.Column{
+		{Key: "put", Ranked: true, Writes: true}, {Key: "get", Ranked: true},
+		{Key: "disk", Ranked: true, Open: true}, {Key: "disk_end", Ranked: true},
+	}
 	table := Table{Workload: result.Workload{Columns: columns}}
 	for name, time := range map[string]float64{"cairn": 3, "loser": 1, "keeper": 2} {
-		row := Row{Engine: result.Engine{Name: name}, Figures: map[string]Figure{"put": {Median: time, Rounds: 1}, "get": {Median: time, Rounds: 1}}}
+		row := Row{Engine: result.Engine{Name: name}, Figures: map[string]Figure{}}
+		for _, c := range columns {
+			row.Figures[c.Key] = Figure{Median: time, Rounds: 1}
+		}
 		if name == "loser" {
 			row.Loses = "it forgets"
 		}
@@ -79,17 +86,19 @@ func TestLosingEnginesAreNoBarForCommits(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	if got := rivals(); got != "keeper ‡ loser" {
-		t.Errorf("rivals of put and get without syncs: %s", got)
+	if got := rivals(); got != "keeper ‡ loser keeper ‡ loser" {
+		t.Errorf("rivals of put, get, an open store's size and a closed one's without syncs: %s", got)
 	}
-	if best, _, _ := table.Best("put", AnyEngine); best != "loser" {
-		t.Errorf("best shown: %s", best)
+	for _, c := range columns {
+		if best, _, _ := table.Best(c.Key, AnyEngine); best != "loser" {
+			t.Errorf("best shown of %s: %s", c.Key, best)
+		}
 	}
 	for i := range table.Rows {
 		table.Rows[i].Loses = "" // as with syncs
 	}
-	if got := rivals(); got != "loser loser" {
-		t.Errorf("rivals of put and get with syncs: %s", got)
+	if got := rivals(); got != "loser loser loser loser" {
+		t.Errorf("rivals with syncs: %s", got)
 	}
 }
 

@@ -36,7 +36,7 @@ type Row struct {
 	Rounds  int // in which it ran, whatever came of it
 
 	Unsynced string // it was asked for durable commits and did not sync: marked, never best, last
-	Loses    string // its sync off is weaker than the others': marked, and no rival where the time of commits counts
+	Loses    string // its sync off is weaker than the others': marked, and no rival where the time of commits or the size of an open store counts
 }
 
 // Marked is a name with the marks of its row.
@@ -211,10 +211,11 @@ func (t Table) Best(column string, take func(Row) bool) (engine string, f Figure
 func AnyEngine(Row) bool { return true }
 
 // rivalIn returns, for Best, which stores Cairn is compared with in a column. Commits
-// that a process kill can take back are not the same work: the rows of engines that
-// lose some are shown, but are no bar for the commits of one that loses none.
+// that a process kill can take back are not the same work, and what is in no file yet
+// has no size: the rows of engines that lose some are shown, but are no bar for the
+// commits of one that loses none, nor for the sizes of its open store.
 func rivalIn(c result.Column) func(Row) bool {
-	return func(r Row) bool { return r.Engine.Name != Subject && (r.Loses == "" || !c.Writes) }
+	return func(r Row) bool { return r.Engine.Name != Subject && (r.Loses == "" || !c.Writes && !c.Open) }
 }
 
 // Gap is a figure of Cairn beside the best rival's.

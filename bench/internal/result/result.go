@@ -104,6 +104,7 @@ type Column struct {
 	Unit   Unit   `json:"unit"`
 	Ranked bool   `json:"ranked"`           // less is better and the best is marked
 	Writes bool   `json:"writes,omitempty"` // the time of commits, or mostly
+	Open   bool   `json:"open,omitempty"`   // a size taken while the store was open
 }
 
 // Unit is what a metric counts.

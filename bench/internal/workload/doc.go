@@ -5,7 +5,9 @@
 // A Workload lists its cells (parameters for the quick and the full suite), its
 // columns, its conditions in words, how long a cell may take, and Run, which does
 // the work on freshly opened stores in one directory and hands each figure to a
-// Recorder. Run is called in a process of its own.
+// Recorder. Run is called in a process of its own, once or, where the workload has a
+// Repeat for it, several times, each with an empty directory and a new Recorder; RunCell
+// makes one record of them.
 //
 // # Variants
 //

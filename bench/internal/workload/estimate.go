@@ -14,10 +14,18 @@ const (
 	starting = 70 * time.Millisecond
 	// idle is a process that finds that its engine cannot do the workload.
 	idle = 10 * time.Millisecond
+	// measuring is what Measure takes by itself.
+	measuring = 80 * time.Microsecond
 )
 
-// TimeOf guesses how long a cell takes, given the delay of one sync.
+// TimeOf guesses how long a cell takes with all its repeats, given the delay of one sync.
 func (w Workload) TimeOf(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
+	once := w.timeOfOne(p, e, syncDelay)
+	return once + times(w.Repeats(p)-1, max(0, once-starting))
+}
+
+// timeOfOne guesses how long a cell takes that is not repeated.
+func (w Workload) timeOfOne(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	if e.Can(engine.CanGet) || w.WritesOnly {
 		return w.Estimate(p, e, syncDelay)
 	}
@@ -77,7 +85,10 @@ func (c cost) written() time.Duration { return time.Microsecond + time.Duration(
 
 // batched is one pair of a batch.
 func (c cost) batched() time.Duration {
-	if !c.engine.Can(engine.CanBatch) {
+	switch {
+	case c.engine.Floor:
+		return c.written()
+	case !c.engine.Can(engine.CanBatch):
 		return c.put()
 	}
 	return 2*time.Microsecond + time.Duration(2*c.value)
@@ -93,6 +104,9 @@ func (c cost) wandering() bool { return c.is("pebble", "badger", "nutsdb-keys", 
 
 // get is one random read, compared with what is expected.
 func (c cost) get() time.Duration {
+	if c.engine.Floor {
+		return 400*time.Nanosecond + time.Duration(c.value/8)
+	}
 	t := 1200*time.Nanosecond + time.Duration(c.value/4)
 	if c.searching() {
 		t += time.Microsecond + time.Duration(4*c.value)
@@ -117,8 +131,11 @@ func (c cost) scanned(n int) time.Duration { return c.get() + times(n, c.walked(
 
 // opening is a store opened and closed again: Badger ends its compactions.
 func (c cost) opening() time.Duration {
-	if c.is("badger") {
+	switch {
+	case c.is("badger"):
 		return 30 * time.Millisecond
+	case !c.engine.Can(engine.CanDisk):
+		return 0
 	}
 	return 4 * time.Millisecond
 }

@@ -23,6 +23,7 @@ func init() {
 		Columns:    largeColumns,
 		Estimate:   largeEstimate,
 		Run:        runLarge,
+		Repeat:     largeRepeats,
 	})
 }
 
@@ -43,6 +44,14 @@ func largeSizes(p Params, s Scale) []Params {
 	return []Params{p, big}
 }
 
+// largeRepeats: values of 8 MiB together are put within some milliseconds.
+func largeRepeats(p Params) int {
+	if int64(p.N)*int64(p.ValueBytes) <= 8<<20 {
+		return 5
+	}
+	return 1
+}
+
 func largeUnfit(s Scale) string {
 	if s.Data != nil {
 		return "its sizes of values are what it is about"
@@ -56,8 +65,8 @@ var largeColumns = []result.Column{
 	{Key: "overwrite", Title: "overwrite", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "delete", Title: "delete", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "time", Unit: result.Nanos},
-	{Key: "disk", Title: "disk overwritten", Group: "space", Unit: result.Bytes, Ranked: true},
-	{Key: "disk_allocated", Title: "allocated", Group: "space", Unit: result.Bytes, Ranked: true},
+	{Key: "disk", Title: "disk overwritten", Group: "space", Unit: result.Bytes, Ranked: true, Open: true},
+	{Key: "disk_allocated", Title: "allocated", Group: "space", Unit: result.Bytes, Ranked: true, Open: true},
 	{Key: "disk_end", Title: "disk emptied", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_end_allocated", Title: "allocated emptied", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "put_B", Title: "put B/op", Group: "space", Unit: result.BytesPerOp, Ranked: true},

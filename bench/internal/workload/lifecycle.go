@@ -22,6 +22,8 @@ func init() {
 		Estimate:   lifecycleEstimate,
 		Run:        runLifecycle,
 		Commits:    []CommitKind{PutCommits, DeleteCommits},
+
+		QuickSynced: 2_500, // of more, the quick suite would do little else
 	})
 }
 
@@ -195,6 +197,9 @@ func (l *lifecycle) totals() {
 
 // cannot takes back figures that would mean nothing for this engine.
 func (l *lifecycle) cannot() {
+	if why, no := l.info.Cannot[engine.CanPairs]; no && l.p.Variant != "published" {
+		l.rec.None("all has the iteration of pairs in it: "+why, "total")
+	}
 	if why, no := l.info.Cannot[engine.CanDisk]; no {
 		l.rec.None(why, "disk", "disk_allocated", "close", "put_close", "total")
 	}

@@ -27,6 +27,7 @@ func init() {
 		Columns:    pagedColumns,
 		Estimate:   pagedEstimate,
 		Run:        runPaged,
+		Repeat:     pagedRepeats,
 	})
 	Register(Workload{
 		Name:       "w0",
@@ -54,6 +55,14 @@ var pagedColumns = []result.Column{
 	{Key: "disk_allocated", Title: "allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "put_allocs", Title: "put allocs/op", Group: "space", Unit: result.AllocsPerOp, Ranked: true},
 	{Key: "get_allocs", Title: "get allocs/op", Group: "space", Unit: result.AllocsPerOp, Ranked: true},
+}
+
+// pagedRepeats: some thousand pairs in each of ten stores take some milliseconds.
+func pagedRepeats(p Params) int {
+	if p.N <= 20_000 {
+		return 3
+	}
+	return 1
 }
 
 func pagedConditions(p Params) []string {

@@ -94,7 +94,7 @@ func (w Workload) Cells(s Scale) []Params {
 	for _, n := range w.counts(s) {
 		for _, sync := range w.modes(s, n) {
 			p := Params{
-				Workload: w.Name, Variant: w.Variant, N: n, ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
+				Workload: w.Name, Variant: w.Variant, N: w.within(n, sync, s), ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
 				Theta: s.Theta, Sync: sync, Seed: s.Seed, Data: s.Data,
 			}
 			if s.ValueBytes > 0 {
@@ -125,6 +125,14 @@ func (w Workload) counts(s Scale) []int {
 		}
 	}
 	return within
+}
+
+// within bounds a count of the quick suite with syncs; one that was asked for stays.
+func (w Workload) within(n int, sync bool, s Scale) int {
+	if !sync || s.Full || s.N > 0 || w.QuickSynced == 0 {
+		return n
+	}
+	return min(n, w.QuickSynced)
 }
 
 func (w Workload) modes(s Scale, n int) []bool {

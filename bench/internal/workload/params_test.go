@@ -61,6 +61,13 @@ func TestEveryCellHasItsOwnID(t *testing.T) {
 			}
 			seen[p.ID()] = true
 		}
+		quick := map[string]bool{}
+		for _, p := range w.Cells(Scale{Sync: []bool{true, false}}) {
+			if quick[p.ID()] {
+				t.Errorf("%s twice in the quick suite", p.ID())
+			}
+			quick[p.ID()] = true
+		}
 	}
 }
 
@@ -90,6 +97,14 @@ func TestScalesShapeTheCells(t *testing.T) {
 		{"large", Scale{Data: &data.File{}, ValueBytes: 9}, ""},
 		{"w1/published", Scale{ValueBytes: 9}, ""},
 		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 50, Sync: []bool{true}, Full: true}, "w1/sound/n=50/v=9/sync=on/data"},
+		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 5000}, "w1/sound/n=2500/v=9/sync=on/data w1/sound/n=5000/v=9/sync=off/data"},
+		{"w1", Scale{}, "w1/sound/n=2500/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off"},
+		{"w1", Scale{Sync: []bool{true}}, "w1/sound/n=2500/v=4096/sync=on"},
+		{"w1", Scale{Sync: []bool{false}}, "w1/sound/n=10000/v=4096/sync=off"},
+		{"w1", Scale{N: 500}, "w1/sound/n=500/v=4096/sync=on w1/sound/n=500/v=4096/sync=off"},
+		{"w1", Scale{N: 5000, Sync: []bool{true}}, "w1/sound/n=5000/v=4096/sync=on"},
+		{"w1", Scale{Full: true}, "w1/sound/n=10000/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off w1/sound/n=100000/v=4096/sync=on w1/sound/n=100000/v=4096/sync=off"},
+		{"durable", Scale{}, "durable/sound/n=4000/v=100/sync=on/g=1 durable/sound/n=4000/v=100/sync=on/g=4 durable/sound/n=4000/v=100/sync=on/g=32"},
 	} {
 		if got := ids(c.name, c.scale); got != c.want {
 			t.Errorf("%s %+v:\n%s, want\n%s", c.name, c.scale, got, c.want)

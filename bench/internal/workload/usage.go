@@ -38,6 +38,25 @@ func (r *Recorder) End() {
 	}
 }
 
+// onlyWholeWork takes the CPU time back where some of the operations have no time: what
+// did not do them used less for less work. Where nothing at all has a figure it stays
+// as it is.
+func (r *Recorder) onlyWholeWork(columns []result.Column) {
+	var left []string
+	some := false
+	for _, c := range columns {
+		_, none := r.NA[c.Key]
+		some = some || !none
+		if none && c.Unit == result.NanosPerOp {
+			left = append(left, c.Title)
+		}
+	}
+	if _, none := r.NA[result.CPU]; none || !some || len(left) == 0 {
+		return
+	}
+	r.None("it did not do all of the work: "+strings.Join(left, ", "), result.CPU)
+}
+
 // Kilobytes finds "name   123 kB" in a file of /proc and returns bytes.
 func Kilobytes(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {

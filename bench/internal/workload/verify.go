@@ -34,21 +34,15 @@ func expect(p Params) *expectation {
 	return &expectation{source: source, keys: keys, n: p.N, size: p.ValueBytes}
 }
 
-// dataOf makes the values and at least n keys. The run has read the user's file
-// before; if that cannot be done again, nothing can be measured in this process.
+// dataOf makes the values and at least n keys.
 func dataOf(p Params, n int) (*data.Source, data.Keys) {
-	if p.Data == nil {
-		return data.NewSource(p.Seed), data.NewSizedKeys(n, p.keyBytes())
+	source, records := lastValues.of(p)
+	if records != nil {
+		if keys, own := records.KeySet(); own {
+			return source, keys
+		}
 	}
-	records, err := p.Data.Read()
-	if err != nil {
-		panic(fmt.Sprintf("the records of -data cannot be read again: %v", err))
-	}
-	keys, own := records.KeySet()
-	if !own {
-		keys = data.NewSizedKeys(n, p.keyBytes())
-	}
-	return records.Source(p.Seed), keys
+	return source, data.NewSizedKeys(n, p.keyBytes())
 }
 
 func (e *expectation) value(id uint64) []byte {

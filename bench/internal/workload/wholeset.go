@@ -22,6 +22,7 @@ func init() {
 		Columns:    wholeSetColumns,
 		Estimate:   wholeSetEstimate,
 		Run:        runWholeSet,
+		Repeat:     wholeSetRepeats,
 		Commits:    []CommitKind{BatchCommits},
 	})
 }
@@ -43,9 +44,19 @@ var wholeSetColumns = []result.Column{
 	{Key: "disk_end_allocated", Title: "allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 }
 
-// Small sets are put and read several times, for one pass is too short to time.
+// Small sets are put and read several times, for one pass is too short to time. More
+// than some passes would tell of nothing but the measuring, which stops the program
+// twice for each.
 func putPasses(n int) int { return min(10, max(1, 10_000/n)) }
-func getPasses(n int) int { return min(1000, max(1, 50_000/n)) }
+func getPasses(n int) int { return min(100, max(1, 50_000/n)) }
+
+// wholeSetRepeats: of a small set the first put is a batch of some microseconds.
+func wholeSetRepeats(p Params) int {
+	if p.N <= 100 {
+		return 15
+	}
+	return 1
+}
 
 func wholeSetConditions(p Params) []string {
 	return []string{
@@ -70,7 +81,7 @@ func passes(n int) string {
 func wholeSetEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
 	puts, gets := 1+putPasses(p.N), 2+getPasses(p.N)
-	total := starting + 3*c.opening() + times(p.N*puts, c.batched()) + times(p.N*gets, c.get())
+	total := starting + 3*c.opening() + times(p.N*puts, c.batched()) + times(p.N*gets, c.get()) + times(puts+gets, measuring)
 	if isBolt(e) {
 		total += times(p.N*p.N, 3*time.Nanosecond)
 	}

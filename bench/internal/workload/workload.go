@@ -12,13 +12,15 @@ import (
 
 // Workload is what is done to every engine.
 type Workload struct {
-	Name       string
-	Title      string
-	QuickN     []int
-	FullN      []int // in addition, with Scale.Full
-	LargeToo   bool  // the quick suite has the large counts too, in the modes that Modes says
-	ValueBytes int
-	Variant    string // sound, or published: as an article did it
+	Name     string
+	Title    string
+	QuickN   []int
+	FullN    []int // in addition, with Scale.Full
+	LargeToo bool  // the quick suite has the large counts too, in the modes that Modes says
+	// QuickSynced is the most keys the quick suite has with syncs; 0: what QuickN says.
+	QuickSynced int
+	ValueBytes  int
+	Variant     string // sound, or published: as an article did it
 	// Modes are the sync modes of a suite, with its large counts and without; nil: both.
 	Modes func(s Scale, large bool) []bool
 	// Vary makes several cells of one, as for each number of goroutines; nil: one.
@@ -30,6 +32,9 @@ type Workload struct {
 	// Estimate guesses how long a cell takes, given the delay of one sync.
 	Estimate func(p Params, e engine.Info, syncDelay time.Duration) time.Duration
 	Run      func(rec *Recorder, d engine.Driver, dir string, p Params) error
+	// Repeat is how many times one cell does the whole of Run, each time with a new store:
+	// work of microseconds is too short to be timed once. nil: once.
+	Repeat func(p Params) int
 
 	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
