@@ -279,7 +279,7 @@ func describeTable(t Table, source *data.Source) result.Workload {
 func conditions(w workload.Workload, p workload.Params) []string {
 	all := w.Conditions(p)
 	if n := w.Repeats(p); n > 1 {
-		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, of resident memory the peak of all", n))
+		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, but of resident memory those of the first", n))
 	}
 	return all
 }

@@ -20,7 +20,7 @@ func init() {
 		Name:       "durable",
 		Title:      "Durable: single puts of several goroutines, each durable before it is acknowledged",
 		Variant:    "sound",
-		QuickN:     []int{4_000},
+		QuickN:     []int{3_000},
 		FullN:      []int{20_000},
 		ValueBytes: 100,
 		Conditions: durableConditions,

@@ -44,10 +44,16 @@ func largeSizes(p Params, s Scale) []Params {
 	return []Params{p, big}
 }
 
-// largeRepeats: values of 8 MiB together are put within some milliseconds.
+// largeRepeats: values of 8 MiB together are put within some milliseconds, and a few of
+// them, with syncs, in not much more.
 func largeRepeats(p Params) int {
-	if int64(p.N)*int64(p.ValueBytes) <= 8<<20 {
+	switch {
+	case int64(p.N)*int64(p.ValueBytes) > 8<<20:
+		return 1
+	case !p.Sync:
 		return 5
+	case p.N <= 100:
+		return 3
 	}
 	return 1
 }

@@ -23,7 +23,7 @@ func init() {
 		Run:        runLifecycle,
 		Commits:    []CommitKind{PutCommits, DeleteCommits},
 
-		QuickSynced: 2_500, // of more, the quick suite would do little else
+		QuickSynced: 2_000, // of more, the quick suite would do little else
 	})
 }
 

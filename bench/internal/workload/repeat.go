@@ -66,8 +66,8 @@ func withNewDirectory(dir string, fn func(rec *Recorder, dir string) error) (*Re
 }
 
 // combine makes one record of several of the same work. Figures and percentiles are
-// medians; the peak of resident memory is that of all, and what there was before is of
-// the first. What one of them has a reason not to have, the whole has not.
+// medians; those of resident memory are of the first: what later ones find in the process
+// is not of their work. What one of them has a reason not to have, the whole has not.
 func combine(parts []*Recorder) *Recorder {
 	all := &Recorder{
 		NA: map[string]string{}, Series: parts[0].Series,
@@ -90,14 +90,11 @@ func combine(parts []*Recorder) *Recorder {
 
 // keepResident sets the figures of resident memory, which are of the whole process.
 func (r *Recorder) keepResident(parts []*Recorder) {
-	for _, part := range parts {
-		if peak, ok := part.Metrics[result.PeakRSS]; ok {
-			r.Set(result.PeakRSS, max(r.Metrics[result.PeakRSS], peak))
+	for _, key := range []string{result.PeakRSS, result.RSSBefore} {
+		delete(r.Metrics, key)
+		if bytes, ok := parts[0].Metrics[key]; ok {
+			r.Set(key, bytes)
 		}
-	}
-	delete(r.Metrics, result.RSSBefore)
-	if before, ok := parts[0].Metrics[result.RSSBefore]; ok {
-		r.Set(result.RSSBefore, before)
 	}
 }
 

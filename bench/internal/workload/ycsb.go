@@ -14,7 +14,7 @@ func init() {
 		Name:       "ycsb",
 		Title:      "YCSB A to F: reads, updates, inserts and scans of 1 KB records, keys chosen by Zipf",
 		Variant:    "sound",
-		QuickN:     []int{20_000},
+		QuickN:     []int{10_000},
 		FullN:      []int{1_000_000},
 		ValueBytes: 1000,
 		Modes:      unsynced,
