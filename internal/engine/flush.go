@@ -55,7 +55,7 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 		case l.Mem == nil || !e.undecided(l.Mem):
 			return l, nil
 		case !c.leading && unwritten(l.Mem):
-			e.lead()
+			e.lead(nil)
 		default:
 			c.cond.Wait()
 		}

@@ -45,8 +45,7 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 	c.mu.Unlock()
 	lead := func() {
 		c.mu.Lock()
-		c.leading = false
-		c.cond.Broadcast()
+		e.resign()
 		c.mu.Unlock()
 	}
 	t.Cleanup(lead) // or Close waits for ever, where the test fails

@@ -43,6 +43,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	}
 	p := e.appendIngest(w, runs, tables)
 	err = e.await(p)
+	c.mu.Lock()
 	c.ingesting--
 	c.cond.Broadcast()
 	return p.last, err

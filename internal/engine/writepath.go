@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,9 @@ type Write struct {
 	outcome  pending
 }
 
+// Reset forgets everything but memory for reuse. The commit, if there was one, is over.
+func (w *Write) Reset() { *w = Write{outcome: pending{wake: w.outcome.wake}} }
+
 // pending is a commit that has its sequence and waits for its outcome.
 type pending struct {
 	last    uint64 // its last sequence
@@ -40,6 +44,30 @@ type pending struct {
 
 	done bool
 	err  error
+
+	// wake is made when the commit's goroutine has to wait: true, the outcome is known
+	// and can be read without commit.mu; false, nobody leads, look again. Room for one
+	// of each: a commit that was to lead may be concluded by somebody who came first.
+	wake chan bool
+}
+
+// tell wakes the goroutine that waits, if it does. commit.mu is held.
+func (c *committer) tell(p *pending, done bool) {
+	if p.wake == nil || p == c.leader {
+		return
+	}
+	select {
+	case p.wake <- done:
+	default:
+	}
+}
+
+// renew makes p ready for another commit.
+func (p *pending) renew(durable bool) {
+	for len(p.wake) > 0 { // of the commit before: it led, or found out otherwise
+		<-p.wake
+	}
+	*p = pending{durable: durable, wake: p.wake}
 }
 
 // committer is the state of the commit pipeline, guarded by mu unless noted.
@@ -48,7 +76,9 @@ type pending struct {
 // some waiting committer leads a round on its own goroutine: one write for
 // everything appended, one sync if anything in the round is durable. Commits
 // become visible in the order of their sequences, and a durable one only after
-// the sync (E2). Nobody waits in order to make a group larger.
+// the sync (E2). Nobody waits in order to make a group larger; but of those who
+// waited, whose commits are done are woken first and who leads next last, so that
+// the commits that follow at once are in its round.
 type committer struct {
 	mu     sync.Mutex
 	cond   *sync.Cond // queue, leading, spare, layers or failed have changed
@@ -58,6 +88,7 @@ type committer struct {
 	mem      *tree.Memory // active; nil until the first commit
 	queue    []*pending
 	leading  bool
+	leader   *pending       // whose goroutine leads; nil: that of no commit
 	unsynced []*wal.Segment // oldest first, the active one last
 
 	spareQueue []*pending     // recycled by the leader
@@ -72,6 +103,8 @@ type committer struct {
 	hurry     atomic.Bool  // somebody waits for it
 	asked     bool         // the keeper was asked for one, for the active segment
 	shape     tree.Shape   // of the segment to make
+
+	inside atomic.Int32 // calls of Commit under way; without mu
 
 	broken   bool   // a write failed; the leader is moving to another segment
 	failures uint64 // how often sequences were taken back, to be given out again
@@ -105,33 +138,43 @@ func (e *Engine) refuse() error {
 func (e *Engine) Commit(w *Write) (uint64, error) {
 	w.checked = w.Snapshot
 	e.throttle()
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	e.commit.inside.Add(1)
+	defer e.commit.inside.Add(-1)
+	e.commit.mu.Lock()
+	if err := e.prepare(w); err != nil {
+		e.commit.mu.Unlock()
+		return 0, err
+	}
+	p := e.append(w)
+	return p.last, e.await(p)
+}
+
+// prepare returns when w can be appended, or why it cannot. commit.mu is held; it may be
+// let go of in between.
+func (e *Engine) prepare(w *Write) error {
 	for ready := false; !ready; {
 		if err := e.refuse(); err != nil {
-			return 0, err
+			return err
 		}
 		if err := e.admit(w); err != nil {
-			return 0, err
+			return err
 		}
 		var err error
 		if ready, err = e.makeRoom(w.Bytes, w.Count); ready && err == nil {
 			ready, err = e.validate(w)
 		}
 		if err != nil && !e.mayFreeSpace(w, err) {
-			return 0, err
+			return err
 		}
 	}
-	p := e.append(w)
-	return p.last, e.await(p)
+	return nil
 }
 
 // append encodes w as a frame, indexes its entries and queues it.
 func (e *Engine) append(w *Write) *pending {
 	c := &e.commit
 	p := &w.outcome
-	*p = pending{durable: w.Durable}
+	p.renew(w.Durable)
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
 	at := int(c.mem.Seg.Append(h, w.Entries...))
 	buf := c.mem.Buffer()
@@ -160,24 +203,45 @@ func (e *Engine) enqueue(p *pending, sequences uint64) *pending {
 	return p
 }
 
-// await returns once p's outcome is known, leading rounds where nobody else does.
+// await returns once p's outcome is known, leading rounds where nobody else does. It is
+// called with commit.mu held, which it lets go of. Where there are other commits, whoever
+// is about to lead a round with a sync first lets those run that can: Go's scheduler takes
+// a processor away from a goroutine that does nothing but short system calls only after
+// 10 ms, and until then those who wait for it, woken by the last round, would not get to
+// their next commit, and every round would be of one.
 func (e *Engine) await(p *pending) error {
 	c := &e.commit
+	yielded := false
 	for !p.done {
-		if c.leading {
-			c.cond.Wait()
+		if !c.leading {
+			if p.durable && !yielded && c.inside.Load() > 1 {
+				yielded = true
+				c.mu.Unlock()
+				runtime.Gosched()
+				c.mu.Lock()
+				continue
+			}
+			e.lead(p)
 			continue
 		}
-		e.lead()
+		if p.wake == nil {
+			p.wake = make(chan bool, 2)
+		}
+		c.mu.Unlock()
+		if <-p.wake {
+			return p.err
+		}
+		c.mu.Lock()
 	}
+	c.mu.Unlock()
 	return p.err
 }
 
-// lead runs one round of the group commit. It is called with commit.mu held and
-// returns with it held, but lets go of it in between.
-func (e *Engine) lead() {
+// lead runs one round of the group commit, on the goroutine of p, or nil. It is called
+// with commit.mu held and returns with it held, but lets go of it in between.
+func (e *Engine) lead(p *pending) {
 	c := &e.commit
-	c.leading = true
+	c.leading, c.leader = true, p
 	batch := c.queue
 	c.queue, c.spareQueue = c.spareQueue, nil
 	c.round = append(c.round[:0], c.unsynced...)
@@ -215,9 +279,18 @@ func (e *Engine) lead() {
 		}
 		e.succeed(batch)
 	}
-	c.leading = false
 	clear(whole)
 	c.spareQueue = whole[:0]
+	e.resign()
+}
+
+// resign ends a round: whoever has waited longest leads the next one.
+func (e *Engine) resign() {
+	c := &e.commit
+	c.leading, c.leader = false, nil
+	if len(c.queue) > 0 {
+		c.tell(c.queue[0], false)
+	}
 	c.cond.Broadcast()
 }
 
@@ -244,6 +317,7 @@ func (e *Engine) conclude(batch []*pending, err error) {
 		if err != nil && p.abandon != nil {
 			p.abandon(err)
 		}
+		e.commit.tell(p, true) // the last thing: p is its goroutine's again
 	}
 	e.commit.cond.Broadcast()
 }

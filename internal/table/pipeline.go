@@ -1,6 +1,8 @@
 package table
 
 import (
+	"runtime"
+
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 )
@@ -89,12 +91,14 @@ func (p *pipeline) add(s *sealedBlock) {
 	}()
 }
 
-// work is what a helper does for a block.
+// work is what a helper does for a block. It takes some hundred microseconds, after which
+// those who wait for its processor come first: a commit must not wait for a whole flush.
 func (p *pipeline) work(s *sealedBlock) {
 	s.compress(p.codec)
 	if p.resident != nil {
 		s.decode(p.resident)
 	}
+	runtime.Gosched()
 }
 
 // next waits for the oldest block and takes it out.

@@ -23,7 +23,8 @@ func (s *scratch) recycle() {
 	if cap(s.entry[0]) > maxScratchBytes {
 		s.entry[0] = nil
 	}
-	s.w, s.entry[1] = engine.Write{}, nil
+	s.w.Reset()
+	s.entry[1] = nil
 	scratches.Put(s)
 }
 

@@ -240,8 +240,9 @@ func (tx *Tx) Commit() (uint64, error) {
 		return tx.commitSpilled()
 	}
 	tx.part[0] = tx.buf
-	tx.w = engine.Write{Entries: tx.part[:], Bytes: len(tx.buf), Count: tx.writes.Len(),
-		Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot}
+	tx.w.Reset()
+	tx.w.Entries, tx.w.Bytes, tx.w.Count, tx.w.Durable = tx.part[:], len(tx.buf), tx.writes.Len(), tx.durable
+	tx.w.Reads, tx.w.Snapshot = &tx.reads, tx.snapshot
 	return tx.e.Commit(&tx.w)
 }
 
@@ -274,7 +275,8 @@ func (tx *Tx) end() {
 // forget lets go of everything but memory worth keeping.
 func (tx *Tx) forget() {
 	tx.e, tx.r, tx.slot = nil, nil, nil
-	tx.w, tx.part[0] = engine.Write{}, nil
+	tx.w.Reset()
+	tx.part[0] = nil
 	if tx.buf = tx.buf[:0]; tx.lent || cap(tx.buf) > keptBytes {
 		tx.buf = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -99,6 +100,7 @@ func (s *Segment) Fill(sync bool, stop func() bool) error {
 			}
 		}
 		off += n
+		runtime.Gosched() // commits that wait for the processor come first: a system call as short as these does not give it up
 	}
 	return nil
 }

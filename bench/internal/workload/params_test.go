@@ -90,21 +90,21 @@ func TestScalesShapeTheCells(t *testing.T) {
 	}{
 		{"load", Scale{}, "load/sound/n=100000/v=100/sync=off"},
 		{"load", Scale{N: 5, Theta: 0.5, KeyBytes: 8, Sync: []bool{true}}, "load/sound/n=5/v=100/sync=on/k=8/zipf=0.5"},
-		{"ycsb", Scale{}, "ycsb/sound/n=20000/v=1000/sync=off/g=1 ycsb/sound/n=20000/v=1000/sync=off/g=2"},
+		{"ycsb", Scale{}, "ycsb/sound/n=10000/v=1000/sync=off/g=1 ycsb/sound/n=10000/v=1000/sync=off/g=2"},
 		{"large", Scale{Sync: []bool{false}}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off"},
 		{"large", Scale{Sync: []bool{false}, Full: true}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off " +
 			"large/sound/n=8192/v=16384/sync=off large/sound/n=512/v=1048576/sync=off"},
 		{"large", Scale{Data: &data.File{}, ValueBytes: 9}, ""},
 		{"w1/published", Scale{ValueBytes: 9}, ""},
 		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 50, Sync: []bool{true}, Full: true}, "w1/sound/n=50/v=9/sync=on/data"},
-		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 5000}, "w1/sound/n=2500/v=9/sync=on/data w1/sound/n=5000/v=9/sync=off/data"},
-		{"w1", Scale{}, "w1/sound/n=2500/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off"},
-		{"w1", Scale{Sync: []bool{true}}, "w1/sound/n=2500/v=4096/sync=on"},
+		{"w1", Scale{Data: &data.File{}, ValueBytes: 9, OwnKeys: 5000}, "w1/sound/n=2000/v=9/sync=on/data w1/sound/n=5000/v=9/sync=off/data"},
+		{"w1", Scale{}, "w1/sound/n=2000/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off"},
+		{"w1", Scale{Sync: []bool{true}}, "w1/sound/n=2000/v=4096/sync=on"},
 		{"w1", Scale{Sync: []bool{false}}, "w1/sound/n=10000/v=4096/sync=off"},
 		{"w1", Scale{N: 500}, "w1/sound/n=500/v=4096/sync=on w1/sound/n=500/v=4096/sync=off"},
 		{"w1", Scale{N: 5000, Sync: []bool{true}}, "w1/sound/n=5000/v=4096/sync=on"},
 		{"w1", Scale{Full: true}, "w1/sound/n=10000/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off w1/sound/n=100000/v=4096/sync=on w1/sound/n=100000/v=4096/sync=off"},
-		{"durable", Scale{}, "durable/sound/n=4000/v=100/sync=on/g=1 durable/sound/n=4000/v=100/sync=on/g=4 durable/sound/n=4000/v=100/sync=on/g=32"},
+		{"durable", Scale{}, "durable/sound/n=3000/v=100/sync=on/g=1 durable/sound/n=3000/v=100/sync=on/g=4 durable/sound/n=3000/v=100/sync=on/g=32"},
 	} {
 		if got := ids(c.name, c.scale); got != c.want {
 			t.Errorf("%s %+v:\n%s, want\n%s", c.name, c.scale, got, c.want)
