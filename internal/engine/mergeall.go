@@ -13,10 +13,6 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// mergeAllShare: everything is merged if what lies above the last level is at least one
-// part in this many of what lies there.
-const mergeAllShare = 10
-
 // mergeAll writes what a store of no more than limit bytes holds, in memtables and
 // tables, to the last level in one pass, where flushing the one and then merging both
 // would write it twice. It reports whether it did. All memtables are sealed, and the
@@ -34,7 +30,7 @@ func (e *Engine) mergeAll(limit int64, closing bool) (bool, error) {
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	if !worthMergingAll(rs, limit) {
+	if !rs.WorthMergingAll(limit) {
 		return false, nil
 	}
 	count := uint64(0)
@@ -90,25 +86,4 @@ func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool) ([]*
 	}
 	merge.Check = e.mustStop
 	return e.tables.WriteResident(merge, manifest.Bottom, count)
-}
-
-// worthMergingAll reports whether there are memtables, and so much in them and above
-// the last level that it would be merged into the last level anyway, and not too much.
-func worthMergingAll(rs *tree.State, limit int64) bool {
-	above := int64(0)
-	for _, l := range rs.Layers {
-		if l.Mem == nil {
-			return false // of a large transaction: a table as it stands
-		}
-		above += l.Mem.LogBytes()
-	}
-	bottom := int64(0)
-	for level, meta := range rs.Version.Tables() {
-		if level == manifest.Bottom {
-			bottom += meta.Size
-		} else {
-			above += meta.Size
-		}
-	}
-	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
 }

@@ -26,11 +26,7 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil {
 		return 0
 	}
-	tables := int64(0)
-	for _, meta := range rs.Version.Tables() {
-		tables += meta.Size
-	}
-	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.segmentLimit()/2)), tables/restShare) {
+	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.segmentLimit()/2)), rs.TableBytes()/restShare) {
 		return n
 	}
 	return 0

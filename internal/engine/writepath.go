@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/turn"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -31,7 +32,7 @@ type Write struct {
 }
 
 // Reset forgets everything but memory for reuse. The commit, if there was one, is over.
-func (w *Write) Reset() { *w = Write{outcome: pending{wake: w.outcome.wake}} }
+func (w *Write) Reset() { *w = Write{outcome: pending{Wait: w.outcome.Wait}} }
 
 // pending is a commit that has its sequence and waits for its outcome.
 type pending struct {
@@ -45,29 +46,13 @@ type pending struct {
 	done bool
 	err  error
 
-	// wake is made when the commit's goroutine has to wait: true, the outcome is known
-	// and can be read without commit.mu; false, nobody leads, look again. Room for one
-	// of each: a commit that was to lead may be concluded by somebody who came first.
-	wake chan bool
-}
-
-// tell wakes the goroutine that waits, if it does. commit.mu is held.
-func (c *committer) tell(p *pending, done bool) {
-	if p.wake == nil || p == c.leader {
-		return
-	}
-	select {
-	case p.wake <- done:
-	default:
-	}
+	turn.Wait // of its goroutine; done and err can be read without commit.mu when it is told that it is done
 }
 
 // renew makes p ready for another commit.
 func (p *pending) renew(durable bool) {
-	for len(p.wake) > 0 { // of the commit before: it led, or found out otherwise
-		<-p.wake
-	}
-	*p = pending{durable: durable, wake: p.wake}
+	p.Renew()
+	*p = pending{durable: durable, Wait: p.Wait}
 }
 
 // committer is the state of the commit pipeline, guarded by mu unless noted.
@@ -224,11 +209,9 @@ func (e *Engine) await(p *pending) error {
 			e.lead(p)
 			continue
 		}
-		if p.wake == nil {
-			p.wake = make(chan bool, 2)
-		}
+		p.Prepare()
 		c.mu.Unlock()
-		if <-p.wake {
+		if p.Block() {
 			return p.err
 		}
 		c.mu.Lock()
@@ -289,7 +272,7 @@ func (e *Engine) resign() {
 	c := &e.commit
 	c.leading, c.leader = false, nil
 	if len(c.queue) > 0 {
-		c.tell(c.queue[0], false)
+		c.queue[0].Tell(false)
 	}
 	c.cond.Broadcast()
 }
@@ -317,7 +300,9 @@ func (e *Engine) conclude(batch []*pending, err error) {
 		if err != nil && p.abandon != nil {
 			p.abandon(err)
 		}
-		e.commit.tell(p, true) // the last thing: p is its goroutine's again
+		if p != e.commit.leader {
+			p.Tell(true) // the last thing: p is its goroutine's again
+		}
 	}
 	e.commit.cond.Broadcast()
 }
