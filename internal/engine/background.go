@@ -283,9 +283,12 @@ func (e *Engine) keeper() {
 	}
 }
 
-// spareShare: the next segment is made when the active one is used to one part in so
-// many, so that a store of a few writes makes none.
-const spareShare = 8
+// The next segment is made when the active one is used to one part in spareShare, and the
+// first of a store to one in firstShare, so that a store of a few writes makes none.
+const (
+	spareShare = 8
+	firstShare = 4
+)
 
 // wantsSpare reports whether the next segment should be made. mu is held.
 func (c *committer) wantsSpare() bool {
@@ -293,7 +296,11 @@ func (c *committer) wantsSpare() bool {
 		return false
 	}
 	tail, _ := c.mem.Seg.Tail()
-	return int(tail.Offset()) >= c.mem.Seg.Capacity()/spareShare
+	share := spareShare
+	if c.mem.Seg.Capacity() <= tree.MinSegment {
+		share = firstShare
+	}
+	return int(tail.Offset()) >= c.mem.Seg.Capacity()/share
 }
 
 // keepSpare makes a spare segment if one is wanted. A failure is the business of the

@@ -29,9 +29,6 @@ func init() {
 // ycsbBatch is how many records a batch of the load phase has.
 const ycsbBatch = 1000
 
-// ycsbOps is how many operations each workload of a set of n records has.
-func ycsbOps(n int) int { return min(n, 200_000) }
-
 // forGoroutines makes a cell for one goroutine and one for two.
 func forGoroutines(p Params, _ Scale) []Params {
 	one, two := p, p
@@ -54,8 +51,8 @@ var ycsbColumns = []result.Column{
 
 func ycsbConditions(p Params) []string {
 	return []string{
-		fmt.Sprintf("%d records, loaded in batches of %d in an order unrelated to that of the keys; then A, B, C, F, D, E one after the other on the same store, %d operations each, by %d goroutines",
-			p.N, ycsbBatch, ycsbOps(p.N), p.Goroutines),
+		fmt.Sprintf("%d records, loaded in batches of %d in an order unrelated to that of the keys; then A, B, C, F, D, E one after the other on the same store, %d operations each, of E %d, by %d goroutines",
+			p.N, ycsbBatch, ycsbMixes[0].ops(p.N), ycsbMixes[len(ycsbMixes)-1].ops(p.N), p.Goroutines),
 		"A 50 % reads, 50 % updates; B 95/5; C reads; D 95 % reads of the latest, 5 % inserts; E 95 % scans of 1 to 100 records (uniform), 5 % inserts; F 50 % reads, 50 % read-modify-writes",
 		fmt.Sprintf("keys by Zipf with theta %v, scrambled: the popular ones lie anywhere; in D from the newest record back", ycsbTheta(p)),
 		"a record is one value: updates write all of it; ns/op is time divided by operations, whatever the number of goroutines: throughput is its inverse",
@@ -77,12 +74,12 @@ func ycsbEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duratio
 	if p.Goroutines > 1 && !e.Can(engine.CanShare) {
 		return idle
 	}
-	ops := ycsbOps(p.N)
+	ops, scanned := ycsbMixes[0].ops(p.N), ycsbMixes[len(ycsbMixes)-1].ops(p.N)
 	writes := times(ops*115/100, c.put())
 	reads := times(ops*4, c.get()) + times(p.N, c.get())
 	var scans time.Duration
 	if e.Can(engine.CanScan) {
-		scans = times(ops, c.scanned(longestScan/2))
+		scans = times(scanned, c.scanned(longestScan/2))
 	}
 	return starting + 2*c.opening() + times(p.N, c.batched()) + writes + reads + scans
 }
@@ -157,7 +154,7 @@ func (y *ycsb) run(m ycsbMix) error {
 		return nil
 	}
 	lists := y.lists[m.key]
-	_, err := y.rec.Phase(m.key, ycsbOps(y.p.N), func() error {
+	_, err := y.rec.Phase(m.key, m.ops(y.p.N), func() error {
 		return together(len(lists), func(g int) error {
 			for _, op := range lists[g] {
 				if err := y.do(op); err != nil {
