@@ -111,8 +111,9 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) {
 func (e *Engine) compactor() {
 	delay := retryDelay
 	var q compact.Quiet
-	for {
-		did, err := e.compactOnce(q.Idle(e.visible.Load(), e.idleAfter()))
+	for e.stopped.Err() == nil {
+		idle, _ := e.pace()
+		did, err := e.compactOnce(q.Idle(e.visible.Load(), idle))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -128,12 +129,8 @@ func (e *Engine) compactor() {
 		if seq := e.visible.Load(); q.Idle(seq, restAfter) {
 			e.rest(seq)
 		}
-		select {
-		case <-e.stopped.Done():
-			return
-		case <-e.wakeMerge:
-		case <-time.After(e.untilLook()):
-		}
+		_, sleep := e.pace()
+		e.sleepUntil(sleep, e.wakeMerge)
 	}
 }
 
@@ -240,7 +237,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.mustStop,
 	}
-	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows())
+	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), false)
 	if err == nil {
 		e.noteLeftovers(job, tables, merge.Leftovers(), oldest)
 	}
@@ -290,9 +287,10 @@ const (
 	firstShare = 4
 )
 
-// wantsSpare reports whether the next segment should be made. mu is held.
+// wantsSpare reports whether the next segment should be made: not after the first commit,
+// however large, which may be all that this store is opened for. mu is held.
 func (c *committer) wantsSpare() bool {
-	if c.mem == nil || c.spare != nil || c.preparing {
+	if c.mem == nil || c.spare != nil || c.preparing || c.commits < 2 {
 		return false
 	}
 	tail, _ := c.mem.Seg.Tail()

@@ -133,7 +133,7 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error
 		Bottom:      bottom,
 		TargetBytes: wholeTable,
 		Check:       e.mustStop,
-	}, 0, uint64(m.Len()))
+	}, 0, uint64(m.Len()), false)
 }
 
 // wholeTable is a size no table reaches: what is written at once becomes one.

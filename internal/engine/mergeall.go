@@ -85,5 +85,5 @@ func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool) ([]*
 		return e.tables.Write(merge, manifest.Bottom, 0, 0)
 	}
 	merge.Check = e.mustStop
-	return e.tables.WriteResident(merge, manifest.Bottom, count)
+	return e.tables.WriteResident(merge, manifest.Bottom, count, true)
 }

@@ -32,24 +32,19 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	return 0
 }
 
-// untilLook is how long the compactor sleeps: less while it waits for quiet.
-func (e *Engine) untilLook() time.Duration {
+// pace returns after how much quiet tables are merged that nobody waits for, and how long
+// the compactor sleeps: less while the store waits to come to rest, or is there.
+func (e *Engine) pace() (idle, sleep time.Duration) {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	if e.restless(e.state.Load()) > 0 {
-		return restAfter
-	}
-	return idleMark
-}
-
-// idleAfter is the quiet time after which tables are merged that nobody waits for.
-func (e *Engine) idleAfter() time.Duration {
-	e.commit.mu.Lock()
-	defer e.commit.mu.Unlock()
+	idle, sleep = idleMark, idleMark
 	if e.commit.mem == nil {
-		return restAfter
+		idle = restAfter
 	}
-	return idleMark
+	if e.restless(e.state.Load()) > 0 {
+		sleep = restAfter
+	}
+	return idle, sleep
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,

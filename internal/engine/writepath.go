@@ -70,6 +70,7 @@ type committer struct {
 	sealed *sync.Cond // the flusher's: there may be a layer to flush, or it shall stop
 
 	nextSeq  uint64
+	commits  uint64       // that were appended since Open
 	mem      *tree.Memory // active; nil until the first commit
 	queue    []*pending
 	leading  bool
@@ -175,6 +176,7 @@ func (e *Engine) append(w *Write) *pending {
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		signal(e.wake)
+		signal(e.wakeMerge) // from now on it looks more often whether there is quiet
 	}
 	return e.enqueue(p, uint64(w.Count))
 }
@@ -182,6 +184,7 @@ func (e *Engine) append(w *Write) *pending {
 func (e *Engine) enqueue(p *pending, sequences uint64) *pending {
 	c := &e.commit
 	c.nextSeq += sequences
+	c.commits++
 	p.last = c.nextSeq - 1
 	p.end, p.sum = c.mem.Seg.Tail()
 	c.queue = append(c.queue, p)

@@ -62,22 +62,26 @@ func (f *Files) Path(num uint64) string {
 // point index. Their rows and tombstones all get the sequence global, unless that
 // is 0. On an error no file is left. Somebody waits for them: all processors compress.
 func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, global, false)
+	return f.write(m, level, rows, global, false, compressors())
 }
 
 // WriteResident is Write, without a global sequence, for tables that will be read: their
-// pages begin in memory, as far as there is room without evicting others. After Hurry it
-// is the same as Write.
-func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, 0, !f.hurry.Load())
+// pages begin in memory, as far as there is room without evicting others. One processor
+// compresses, or with all every one. After Hurry it is the same as Write.
+func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, all bool) ([]*tree.Handle, error) {
+	hurry, helpers := f.hurry.Load(), 0
+	if all || hurry {
+		helpers = compressors()
+	}
+	return f.write(m, level, rows, 0, !hurry, helpers)
 }
 
-func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool) ([]*tree.Handle, error) {
+func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, helpers int) ([]*tree.Handle, error) {
 	var made []uint64
 	done := finished{}
 	defer func() { done.free(f.Pages) }()
 	m.Create = func() (compact.Output, error) {
-		out, num, err := f.createOutput(level, rows, resident, done)
+		out, num, err := f.createOutput(level, rows, resident, helpers, done)
 		made = append(made, num)
 		switch {
 		case err != nil: // out is a nil pointer: it must not become an interface

@@ -50,14 +50,13 @@ type output struct {
 }
 
 // createOutput creates a table, with an index over about so many rows, if there is
-// room for one, and with its pages resident, if wanted and as far as there is room.
-func (f *Files) createOutput(level int, rows uint64, resident bool, made finished) (compact.Output, uint64, error) {
+// room for one, and with its pages resident, if wanted and as far as there is room. So
+// many helpers compress.
+func (f *Files) createOutput(level int, rows uint64, resident bool, helpers int, made finished) (compact.Output, uint64, error) {
 	o := &output{f: f, made: made}
-	var opts table.WriterOptions
+	opts := table.WriterOptions{Helpers: helpers}
 	if resident {
 		opts.Resident = f.Pages
-	} else {
-		opts.Helpers = compressors()
 	}
 	if f.ReserveIndex(rows) {
 		o.rows, o.points = rows, pointindex.NewBuilder(f.Budget)
