@@ -16,9 +16,11 @@ import (
 // mergeAll writes what a store of no more than limit bytes holds, in memtables and
 // tables, to the last level in one pass, where flushing the one and then merging both
 // would write it twice. It reports whether it did. All memtables are sealed, and the
-// outcome of their commits is known: the store is coming to rest, or closing, and then
-// nobody reads any more.
-func (e *Engine) mergeAll(limit int64, closing bool) (bool, error) {
+// outcome of their commits is known: either the store is coming to rest in the state given,
+// to which the caller has a reference, and nothing is done if it has another one by now; or
+// it is closing, the state is nil, and nobody writes or reads any more.
+func (e *Engine) mergeAll(resting *tree.State, limit int64) (bool, error) {
+	closing := resting == nil
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
 	e.merging.Lock()
@@ -30,7 +32,7 @@ func (e *Engine) mergeAll(limit int64, closing bool) (bool, error) {
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	if !rs.WorthMergingAll(limit) {
+	if !closing && rs != resting || !rs.WorthMergingAll(limit) {
 		return false, nil
 	}
 	count := uint64(0)

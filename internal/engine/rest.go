@@ -65,11 +65,14 @@ func (e *Engine) rest(seq uint64) {
 	c.mem, c.asked = nil, false
 	spare := c.spare
 	c.spare = nil
+	sealed := e.state.Load()
+	sealed.Ref() // commit.mu is held: it is the state's, and nobody has begun another memtable
 	c.mu.Unlock()
+	defer sealed.Unref()
 	if spare != nil {
 		e.dropSpare(spare)
 	}
-	if did, _ := e.mergeAll(restMerge, false); did {
+	if did, _ := e.mergeAll(sealed, restMerge); did {
 		e.tidy()
 		return
 	}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+)
+
+// restingCommit commits one value for n keys of 100 B.
+func restingCommit(t *testing.T, e *Engine, value byte, n int) {
+	t.Helper()
+	var entries frame.Entries
+	for i := range n {
+		entries.Add(base.KindPut, testBucket, indexTestKey(i), bytes.Repeat([]byte{value}, 100))
+	}
+	if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: n, Durable: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCommitWhileComingToRest: the active memtable has been sealed because nobody wrote,
+// and before everything is merged there is a commit after all. Its memtable is not among
+// those that are merged: it is still written to.
+func TestCommitWhileComingToRest(t *testing.T) {
+	const n = 10_000
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	restingCommit(t, e, '1', n)
+	e.flushing.Lock() // neither the merge nor a flush begins
+	eventually(t, "the memtable is sealed", func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return e.commit.mem == nil
+	})
+	restingCommit(t, e, '2', n/2)
+	e.flushing.Unlock()
+	restingCommit(t, e, '3', n/4)
+	check := func(when string) {
+		t.Helper()
+		for i := range n {
+			want := byte('1')
+			switch {
+			case i < n/4:
+				want = '3'
+			case i < n/2:
+				want = '2'
+			}
+			if v, err := e.GetTo(testBucket, indexTestKey(i), nil); err != nil || len(v) != 100 || v[0] != want {
+				t.Fatalf("%s: key %d is %.1q (%v), want %c", when, i, v, err, want)
+			}
+		}
+	}
+	check("at once")
+	eventually(t, "the store is at rest", func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return e.commit.mem == nil && len(e.state.Load().Layers) == 0
+	})
+	check("at rest")
+	restingCommit(t, e, '3', n/4)
+	check("afterwards")
+}
