@@ -81,8 +81,7 @@ func (e *Engine) rest(seq uint64) {
 	c.mu.Unlock()
 }
 
-// restMerge is the size in bytes of a store that is merged into the last level when it
-// comes to rest.
+// restMerge is how many bytes a store may have to be merged into the last level then.
 const restMerge = 64 << 20
 
 // tidy lets go of what only writing needs, now that the store is at rest.
@@ -92,6 +91,5 @@ func (e *Engine) tidy() {
 	e.reserve.Shrink(restReserve)
 }
 
-// restReserve stays put aside, so that deletes find space for a small segment and its
-// flush on a disk that was filled meanwhile.
+// restReserve stays put aside: for a small segment of deletes on a disk filled meanwhile.
 const restReserve = smallSegmentBytes*5/4 + reserveSlack
