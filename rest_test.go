@@ -1,7 +1,9 @@
 package cairn_test
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,5 +125,73 @@ func TestStoreComesToRest(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What a snapshot sees survives the merge of a store that comes to rest, and goes when the
+// snapshot does, without anybody writing.
+func TestRestUnderASnapshot(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, &cairn.Options{Durability: cairn.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const n = 5000
+	r := rand.New(rand.NewPCG(1, 2))
+	write := func() (values [][]byte) {
+		t.Helper()
+		batch := cairn.NewBatch()
+		for i := range n {
+			v := make([]byte, 400)
+			for j := range v {
+				v[j] = byte(r.Uint32())
+			}
+			values = append(values, v)
+			batch.Put(fmt.Appendf(nil, "key-%06d", i), v)
+		}
+		if err := db.Write(batch); err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	same := func(tx *cairn.Tx, values [][]byte) error {
+		i := 0
+		for k, v := range tx.Scan(cairn.Range{}) {
+			if i == n || !bytes.Equal(v, values[i]) {
+				return fmt.Errorf("%q has a value that is not its own", k)
+			}
+			i++
+		}
+		if i != n {
+			return fmt.Errorf("%d keys of %d", i, n)
+		}
+		return nil
+	}
+	old := write()
+	tx, err := db.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := write()
+	both := atRest(t, db, dir)
+	if err := same(tx, old); err != nil {
+		t.Errorf("in the snapshot: %v", err)
+	}
+	if err := db.View(func(tx *cairn.Tx) error { return same(tx, now) }); err != nil {
+		t.Error(err)
+	}
+	tx.Rollback()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, one := logs(t, dir)
+		if one < both*3/4 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes with the snapshot, %d without", both, one)
+		}
+	}
+	if err := db.View(func(tx *cairn.Tx) error { return same(tx, now) }); err != nil {
+		t.Error(err)
 	}
 }

@@ -58,10 +58,11 @@ func (e *Engine) mergeAll(resting *tree.State, limit int64) (bool, error) {
 	}
 	m := iterator.NewMerging(rows...)
 	defer m.Close()
-	tables, err := e.writeAll(&compact.Merge{
-		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable,
-	}, count, closing)
+	oldest := e.pickInputs(false).OldestSnapshot
+	merge := &compact.Merge{Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable}
+	tables, err := e.writeAll(merge, count, closing)
 	if err == nil {
+		e.noteLeftovers(&compact.Job{Bottommost: true}, tables, merge.Leftovers(), oldest)
 		for _, h := range tables {
 			edit.Added = append(edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
 		}

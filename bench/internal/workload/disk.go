@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -19,12 +20,20 @@ func recordDisk(rec *Recorder, dir, apparentKey, allocatedKey string) error {
 	return nil
 }
 
+// diskUse adds up what is there: an open store may remove files meanwhile, which then do
+// not count.
 func diskUse(dir string) (apparent, allocated int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path != dir {
+			return nil
+		}
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
