@@ -91,7 +91,7 @@ func largeConditions(p Params) []string {
 
 func largeEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
-	return starting + 3*c.opening() + times(3*p.N, c.put()) + times(2*p.N, c.get())
+	return starting + 3*c.opening() + times(2*p.N, c.put()) + times(p.N, c.synced()) + times(2*p.N, c.get())
 }
 
 // large is one run of it.
