@@ -118,10 +118,12 @@ func (s *Store) Compact(low, high string) error {
 	return s.db.Compact(context.Background(), cairn.Range{Low: []byte(low), High: []byte(high)})
 }
 
-// Rest waits until background work has nothing to do, or for half a second.
+// Rest waits until background work has nothing to do, or cannot do it.
 func (s *Store) Rest() {
-	for deadline := time.Now().Add(500 * time.Millisecond); s.db.Stats().CompactionDebt > 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(200 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if stats := s.db.Stats(); stats.CompactionDebt == 0 || stats.BackgroundError != nil {
+			return
+		}
 	}
 }
 

@@ -139,8 +139,8 @@ func compaction(r *Run) {
 }
 
 func rest(r *Run) {
-	for round := range 3 {
-		steps(r, round*100, 8, 9000)
+	for round := range 2 {
+		steps(r, round*100, 5, 9000) // in one segment, mostly: then the store rests at once
 		r.Rest()
 		steps(r, round*100+50, 1, 50)
 	}

@@ -112,8 +112,7 @@ func (e *Engine) compactor() {
 	delay := retryDelay
 	var q compact.Quiet
 	for e.stopped.Err() == nil {
-		idle, _ := e.pace()
-		did, err := e.compactOnce(q.Idle(e.visible.Load(), idle))
+		did, err := e.compactOnce(q.Idle(e.visible.Load(), e.idleAfter()))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -126,10 +125,11 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
+		sleep := restAfter // commits have just been made
 		if seq := e.visible.Load(); q.Idle(seq, restAfter) {
 			e.rest(seq)
+			sleep = idleMark
 		}
-		_, sleep := e.pace()
 		e.sleepUntil(sleep, e.wakeMerge)
 	}
 }

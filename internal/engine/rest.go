@@ -32,19 +32,14 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	return 0
 }
 
-// pace returns after how much quiet tables are merged that nobody waits for, and how long
-// the compactor sleeps: less while the store waits to come to rest, or is there.
-func (e *Engine) pace() (idle, sleep time.Duration) {
+// idleAfter is the quiet time after which tables are merged that nobody waits for.
+func (e *Engine) idleAfter() time.Duration {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	idle, sleep = idleMark, idleMark
 	if e.commit.mem == nil {
-		idle = restAfter
+		return restAfter
 	}
-	if e.restless(e.state.Load()) > 0 {
-		sleep = restAfter
-	}
-	return idle, sleep
+	return idleMark
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,
