@@ -74,6 +74,7 @@ func (e *Engine) mergeAll(resting *tree.State, limit int64) (bool, error) {
 	case isFull(err):
 		return false, nil // piece by piece it may do
 	case err == nil:
+		e.setFlushError(nil) // what a flush could not do is done: who waits for it goes on
 		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
 		e.emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	}

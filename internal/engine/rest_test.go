@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -60,4 +62,28 @@ func TestCommitWhileComingToRest(t *testing.T) {
 	check("at rest")
 	restingCommit(t, e, '3', n/4)
 	check("afterwards")
+}
+
+// TestStallEndsWithTheMerge: a flush has failed, a commit waits for it to be tried again, and
+// before that the store comes to rest: nothing is left to be tried.
+func TestStallEndsWithTheMerge(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	restingCommit(t, e, '1', 10_000)
+	done := make(chan error)
+	go func() {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		e.flushErr = errors.New("the disk is on fire")
+		done <- e.stall()
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("after the merge: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		e.setFlushError(nil) // or Close waits as well
+		<-done
+		t.Fatal("still waiting")
+	}
 }
