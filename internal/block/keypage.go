@@ -194,7 +194,7 @@ func (c *Cursor) Key() []byte { return c.Keys.Key(c.Row) }
 func (c *Cursor) Value() (value []byte, ok bool) {
 	off, n := c.Keys.Value(c.Row)
 	if n == 0 {
-		return emptyValue, true
+		return EmptyValue, true
 	}
 	if c.Values == nil {
 		return nil, false
@@ -202,8 +202,8 @@ func (c *Cursor) Value() (value []byte, ok bool) {
 	return c.Values[off : off+n : off+n], true
 }
 
-// emptyValue is the value of a put of nothing: present, unlike nil.
-var emptyValue = []byte{}
+// EmptyValue is the value of a put of nothing: present, unlike nil.
+var EmptyValue = []byte{}
 
 // View reads the trailer of a form that Expand made.
 func View(form []byte) Keys {

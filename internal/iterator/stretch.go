@@ -19,14 +19,14 @@ type Stretcher interface {
 type stretch struct {
 	cur   *block.Cursor // nil: none
 	until int
-	tries uint // since something was in the way of a stretch
+	tries uint // rows of several sources since the last stretch
 }
 
 // stretchTries is how many rows of several sources are walked one by one between two
 // attempts: where sources interleave there are no stretches.
 const stretchTries = 16
 
-// begin looks for a stretch from the row that v has just accepted on, in which no other
+// beginStretch looks for a stretch from the row that v has just accepted on, in which no other
 // source has a key and nothing can hide a row.
 func (v *Visible) beginStretch() {
 	m, limit := &v.merged, v.high

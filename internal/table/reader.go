@@ -45,9 +45,6 @@ type Row struct {
 // at before it searches, so that keys made to collide cost no more than a search.
 const maxCandidates = 8
 
-// emptyValue is the value of a put of nothing: present, unlike nil.
-var emptyValue = []byte{}
-
 // Get returns the newest version of key that vis sees; ok is false if there is
 // none. Range tombstones are the caller's business. hash is base.Hash(key). The
 // caller is inside an epoch of the cache's domain and, if it keeps Value beyond
@@ -132,7 +129,7 @@ func (r *Reader) row(b, i int, keys *block.Keys, seq uint64) (Row, bool, error) 
 	}
 	off, n := keys.Value(i)
 	if n == 0 {
-		row.Value = emptyValue
+		row.Value = block.EmptyValue
 		return row, true, nil
 	}
 	var err error

@@ -94,8 +94,17 @@ func writePage(name string, run *result.Run) error {
 	return replace(name, page.Bytes())
 }
 
-// replace gives a file new contents, whole or not at all.
+// special reports whether name is there and no regular file: a pipe, say, or a terminal.
+func special(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// replace gives a file new contents, whole or not at all. What is special is written to.
 func replace(name string, contents []byte) error {
+	if special(name) {
+		return os.WriteFile(name, contents, 0o644)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*")
 	if err != nil {
 		return err

@@ -146,9 +146,9 @@ func (f *flags) before() (*result.Run, error) {
 	return run, err
 }
 
-// saver returns who keeps what was measured so far.
+// saver returns who keeps what was measured so far; nil where only the whole has a place.
 func (f *flags) saver() func(*result.Run) error {
-	if f.json == "" {
+	if f.json == "" || special(f.json) {
 		return nil
 	}
 	return func(run *result.Run) error { return writeJSON(f.json, run) }
