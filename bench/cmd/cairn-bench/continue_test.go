@@ -25,7 +25,7 @@ func TestContinue(t *testing.T) {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	part := *whole
-	part.Cells, part.Stopped = whole.Cells[:5], "the first part" // the first round of both tables, and half of the next
+	part.Cells, part.Whole, part.Stopped = whole.Cells[:5], 4, "the first part" // the first round of both tables, and half of the next
 	if err := writeJSON(file, &part); err != nil {
 		t.Fatal(err)
 	}

@@ -20,19 +20,8 @@ func takeUp(run, before *result.Run) error {
 	if err := sameRun(before, run); err != nil {
 		return err
 	}
-	type part struct {
-		workload string
-		round    int
-	}
-	engines := map[part]int{}
-	for _, c := range before.Cells {
-		engines[part{c.Workload, c.Round}]++
-	}
-	for _, c := range before.Cells {
-		if engines[part{c.Workload, c.Round}] == len(run.Engines) {
-			run.Cells = append(run.Cells, c)
-		}
-	}
+	run.Whole = min(max(before.Whole, 0), len(before.Cells))
+	run.Cells = before.Cells[:run.Whole]
 	run.Continued = append(before.Continued, run.Started)
 	run.Started, run.Elapsed, run.Durability = before.Started, before.Elapsed, before.Durability
 	return nil
@@ -75,15 +64,19 @@ func sameRun(before, run *result.Run) error {
 	return nil
 }
 
-// has reports whether an earlier part has done a table's round, and how long it took.
-func (r *runner) has(table, round int) (took time.Duration, ok bool) {
-	id := r.plan.Tables[table].Params.ID()
-	for _, c := range r.run.Cells {
-		if c.Workload == id && c.Round == round {
-			took, ok = took+c.Elapsed, true
+// has reports whether an earlier part has done a table's turn, and learns how long its
+// cells took.
+func (r *runner) has(turn []cell) bool {
+	found := false
+	id := turn[0].Params.ID()
+	for _, c := range turn {
+		for _, done := range r.run.Cells {
+			if done.Workload == id && done.Engine == c.driver.Info.Name && done.Round == c.round {
+				r.took[c.table][c.engine], found = done.Elapsed, true
+			}
 		}
 	}
-	return took, ok
+	return found
 }
 
 // saveEvery is the least time between two savings.

@@ -90,8 +90,8 @@ func TestTheVerificationIsPartOfTheEstimate(t *testing.T) {
 	plan := quickPlan(t)
 	const delay = time.Millisecond
 	var cells time.Duration
-	for i := range plan.Tables {
-		cells += plan.tableEstimate(i, delay)
+	for _, once := range plan.estimates(delay) {
+		cells += sum(once)
 	}
 	verification := plan.EstimateOnce(delay) - cells
 	if verification <= 0 || plan.Estimate(delay) != plan.EstimateOnce(delay) {

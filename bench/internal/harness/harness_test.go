@@ -216,7 +216,7 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 		plan.FitRounds(c.budget, 0, 3)
 		var got []int
 		for i := range plan.Tables {
-			got = append(got, plan.rounds(i))
+			got = append(got, plan.rounds(i, 0))
 		}
 		if fmt.Sprint(got) != c.rounds {
 			t.Errorf("budget %s: rounds %v, want %s", c.budget, got, c.rounds)
@@ -237,22 +237,53 @@ func TestFitRoundsSpreadsTheTime(t *testing.T) {
 func TestCheapestTablesGetTheTimeFirst(t *testing.T) {
 	plan := planOf(10, 3, 1)
 	plan.FitRounds(17*time.Minute+plan.verifyEstimate(0), 0, 3)
-	if got := fmt.Sprint(plan.rounds(0), plan.rounds(1), plan.rounds(2)); got != "1 1 3" {
-		t.Errorf("rounds %s, want 1 1 3", got)
+	if got := fmt.Sprint(plan.Tables[0].Rounds, plan.Tables[1].Rounds, plan.Tables[2].Rounds); got != "[1 1] [1 1] [3 3]" {
+		t.Errorf("rounds %s, want those of the last table", got)
+	}
+}
+
+// What takes least is done most often, so that all cells have the same time.
+func TestCellsGetTheSameTime(t *testing.T) {
+	once := map[string]time.Duration{"fast": time.Second, "slow": 10 * time.Second, "absent": 0}
+	w := workload.Workload{Name: "w", Estimate: func(_ workload.Params, e engine.Info, _ time.Duration) time.Duration { return once[e.Name] }}
+	plan := Plan{Rounds: 1, Tables: []Table{{Workload: w}}}
+	for _, name := range []string{"fast", "slow", "absent"} {
+		plan.Engines = append(plan.Engines, engine.Driver{Info: engine.Info{Name: name}})
+	}
+	verify := plan.verifyEstimate(0)
+	for _, c := range []struct {
+		seconds int
+		rounds  string
+	}{{21, "[1 1 1]"}, {22, "[2 2 2]"}, {23, "[3 2 2]"}, {35, "[15 2 2]"}, {44, "[15 2 2]"}, {45, "[15 3 2]"}, {66, "[15 5 2]"}} {
+		plan.FitRounds(time.Duration(c.seconds)*time.Second+verify, 0, 15)
+		if got := fmt.Sprint(plan.Tables[0].Rounds); got != c.rounds {
+			t.Errorf("budget %d s: rounds %s, want %s", c.seconds, got, c.rounds)
+		}
+	}
+	var order []string
+	for n := range plan.Rounds {
+		for i, c := range plan.round(n + 1) {
+			if order = append(order, c.driver.Info.Name); c.place != i+1 {
+				t.Errorf("round %d: %s at place %d, want %d", n+1, c.driver.Info.Name, c.place, i+1)
+			}
+		}
+	}
+	if got, want := fmt.Sprint(order[:10]), "[fast slow absent slow absent fast fast slow fast slow]"; got != want {
+		t.Errorf("order %s, want %s", got, want)
 	}
 }
 
 func TestBudgetStopsBetweenTables(t *testing.T) {
 	plan := planOf(1)
-	plan.Budget = time.Minute
-	r := &runner{plan: &plan, took: []time.Duration{25 * time.Second}}
-	if r.outOfTime(0, 1, time.Hour) != "" {
+	plan.Budget, plan.Rounds = time.Minute, 2
+	r := &runner{plan: &plan, took: [][]time.Duration{{20 * time.Second, 5 * time.Second}}}
+	if r.outOfTime(plan.turn(0, 1), time.Hour) != "" {
 		t.Error("the first round is always run")
 	}
-	if r.outOfTime(0, 2, 35*time.Second) != "" {
+	if r.outOfTime(plan.turn(0, 2), 35*time.Second) != "" {
 		t.Error("a table that fits is not run again")
 	}
-	if r.outOfTime(0, 2, 36*time.Second) == "" {
+	if r.outOfTime(plan.turn(0, 2), 36*time.Second) == "" {
 		t.Error("a table that does not fit is run again")
 	}
 }

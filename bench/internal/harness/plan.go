@@ -14,7 +14,7 @@ import (
 type Plan struct {
 	Engines []engine.Driver
 	Tables  []Table
-	Rounds  int           // of the table that has most
+	Rounds  int           // of the cell that has most
 	Most    int           // rounds, if the budget allows; 0: Rounds are what they are
 	Budget  time.Duration // no table is begun again if it would end after this; 0: no bound
 	Limit   time.Duration // for one cell; 0: by its estimate
@@ -25,7 +25,7 @@ type Plan struct {
 type Table struct {
 	Workload workload.Workload
 	Params   workload.Params
-	Rounds   int // at most; 0: as many as the plan
+	Rounds   []int // by engine of the plan; nil: as many as the plan
 }
 
 // NewPlan lists the cells, for one round.
@@ -43,43 +43,77 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 	return p
 }
 
-// FitRounds spreads a budget over the tables, by estimates: each is done once, then
-// those that take least are done again, and again, up to most rounds, as long as all
-// fit. Run spreads it anew when the first round has shown what the tables take.
+// FitRounds spreads a budget over the cells, by estimates; Run spreads it anew when the
+// first round has shown what they take. Every table is done once, then again, those that
+// take least first. What is left is spread so that all cells get the same time: again
+// and again the one that has had least is done once more, up to most rounds.
+// So a figure of milliseconds is the median of many rounds, one of seconds of few.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
 	p.Budget, p.Most = budget, most
-	once := make([]time.Duration, len(p.Tables))
-	for i := range p.Tables {
-		once[i] = p.tableEstimate(i, syncDelay)
-	}
-	p.spread(once, p.EstimateOnce(syncDelay))
+	p.spread(p.estimates(syncDelay), p.EstimateOnce(syncDelay))
 }
 
-// spread decides on the rounds after the first: each table takes what once says, and
-// the first round of all has taken spent.
-func (p *Plan) spread(once []time.Duration, spent time.Duration) {
-	cheapest := make([]int, len(p.Tables))
-	for i := range p.Tables {
-		cheapest[i], p.Tables[i].Rounds = i, 1
+// spread decides on the rounds after the first: once says by table and engine what a cell
+// takes, and the first round of all has taken spent.
+func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
+	afford := func(more time.Duration) bool {
+		if p.Budget > 0 && spent+more > p.Budget {
+			return false
+		}
+		spent += more
+		return true
 	}
-	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(once[a], once[b]) })
-	p.Rounds = 1
-	for round := 2; round <= p.Most; round++ {
-		for _, i := range cheapest {
-			if p.Tables[i].Rounds < round-1 || p.Budget > 0 && spent+once[i] > p.Budget {
-				continue
+	cheapest := make([]int, len(p.Tables))
+	for t := range p.Tables {
+		cheapest[t], p.Tables[t].Rounds = t, slices.Repeat([]int{1}, len(p.Engines))
+	}
+	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(once[a]), sum(once[b])) })
+	var shared []*int // the rounds of cells that may get more
+	takes := map[*int]time.Duration{}
+	for _, t := range cheapest {
+		if p.Most < 2 || !afford(sum(once[t])) {
+			continue
+		}
+		for e := range p.Engines {
+			rounds := &p.Tables[t].Rounds[e]
+			if *rounds = 2; once[t][e] > 0 {
+				takes[rounds], shared = once[t][e], append(shared, rounds)
 			}
-			spent += once[i]
-			p.Tables[i].Rounds, p.Rounds = round, round
 		}
 	}
+	for len(shared) > 0 {
+		least := 0
+		for i, rounds := range shared {
+			if time.Duration(*rounds)*takes[rounds] < time.Duration(*shared[least])*takes[shared[least]] {
+				least = i
+			}
+		}
+		if rounds := shared[least]; *rounds < p.Most && afford(takes[rounds]) {
+			*rounds++
+		} else {
+			shared = slices.Delete(shared, least, least+1)
+		}
+	}
+	p.Rounds = 1
+	for _, t := range p.Tables {
+		p.Rounds = max(p.Rounds, slices.Max(append(t.Rounds, 1)))
+	}
+}
+
+func sum(times []time.Duration) (total time.Duration) {
+	for _, t := range times {
+		total += t
+	}
+	return total
 }
 
 // Estimate guesses how long the whole plan takes.
 func (p *Plan) Estimate(syncDelay time.Duration) time.Duration {
 	total := p.verifyEstimate(syncDelay)
-	for i := range p.Tables {
-		total += time.Duration(p.rounds(i)) * p.tableEstimate(i, syncDelay)
+	for t, once := range p.estimates(syncDelay) {
+		for e := range once {
+			total += time.Duration(p.rounds(t, e)) * once[e]
+		}
 	}
 	return total
 }
@@ -88,10 +122,21 @@ func (p *Plan) Estimate(syncDelay time.Duration) time.Duration {
 // take.
 func (p *Plan) EstimateOnce(syncDelay time.Duration) time.Duration {
 	total := p.verifyEstimate(syncDelay)
-	for i := range p.Tables {
-		total += p.tableEstimate(i, syncDelay)
+	for _, once := range p.estimates(syncDelay) {
+		total += sum(once)
 	}
 	return total
+}
+
+// estimates guesses what each cell takes, by table and engine.
+func (p *Plan) estimates(syncDelay time.Duration) [][]time.Duration {
+	all := make([][]time.Duration, len(p.Tables))
+	for t := range p.Tables {
+		for e, d := range p.Engines {
+			all[t] = append(all[t], cell{Table: p.Tables[t], driver: d, engine: e}.estimate(syncDelay))
+		}
+	}
+	return all
 }
 
 func (p *Plan) verifyEstimate(syncDelay time.Duration) (total time.Duration) {
@@ -103,31 +148,28 @@ func (p *Plan) verifyEstimate(syncDelay time.Duration) (total time.Duration) {
 
 // Cells counts the children there will be at most.
 func (p *Plan) Cells() (count int) {
-	for i := range p.Tables {
-		count += p.rounds(i) * len(p.Engines)
+	for t := range p.Tables {
+		for e := range p.Engines {
+			count += p.rounds(t, e)
+		}
 	}
 	return count
 }
 
-func (p *Plan) rounds(table int) int {
-	if n := p.Tables[table].Rounds; n > 0 {
-		return min(n, p.Rounds)
+// rounds is how often an engine does a table.
+func (p *Plan) rounds(table, engine int) int {
+	if each := p.Tables[table].Rounds; each != nil {
+		return each[engine]
 	}
 	return p.Rounds
-}
-
-// tableEstimate guesses one round of one table.
-func (p *Plan) tableEstimate(table int, syncDelay time.Duration) (total time.Duration) {
-	for _, d := range p.Engines {
-		total += cell{Table: p.Tables[table], driver: d}.estimate(syncDelay)
-	}
-	return total
 }
 
 // cell is one child to be.
 type cell struct {
 	Table
+	table  int // its place in the plan
 	driver engine.Driver
+	engine int // its place in the plan
 	round  int
 	place  int
 }
@@ -152,19 +194,18 @@ func (c cell) limit(p *Plan, syncDelay time.Duration) time.Duration {
 func (p *Plan) round(n int) []cell {
 	var cells []cell
 	for t := range p.Tables {
-		if p.rounds(t) >= n {
-			cells = append(cells, p.turn(t, n)...)
-		}
+		cells = append(cells, p.turn(t, n)...)
 	}
 	return cells
 }
 
 // turn lists the cells of one table in a round.
 func (p *Plan) turn(table, round int) []cell {
-	cells := make([]cell, len(p.Engines))
+	var cells []cell
 	for i := range p.Engines {
-		d := p.Engines[(i+round-1)%len(p.Engines)]
-		cells[i] = cell{p.Tables[table], d, round, i + 1}
+		if e := (i + round - 1) % len(p.Engines); p.rounds(table, e) >= round {
+			cells = append(cells, cell{p.Tables[table], table, p.Engines[e], e, round, len(cells) + 1})
+		}
 	}
 	return cells
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,9 +32,9 @@ type Progress struct {
 	expected  time.Duration // estimates of those done
 	spent     time.Duration // what those took
 	doing     string
-	once      map[string]time.Duration // by table: a cell in the first round, on average; nil until that ended
-	guess     time.Duration            // estimate of the cell under way
-	since     time.Time                // it began
+	once      [][]time.Duration // by table and engine: the first round; nil until that ended
+	guess     time.Duration     // estimate of the cell under way
+	since     time.Time         // it began
 }
 
 // NewProgress writes to out, which is a terminal or not.
@@ -55,25 +56,27 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 	}
 }
 
-// replan is told what is left after the first round, whose tables took as long as given.
-func (p *Progress) replan(plan *Plan, took []time.Duration) {
+// replan is told what is left after the first round, whose cells took as long as given.
+func (p *Progress) replan(plan *Plan, took [][]time.Duration) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total, p.left, p.expected, p.spent = plan.Cells(), 0, 0, 0
-	p.once = map[string]time.Duration{}
-	for i := range plan.Tables {
-		p.left += time.Duration(plan.rounds(i)-1) * took[i]
-		p.once[plan.Tables[i].Params.ID()] = took[i] / time.Duration(max(1, len(plan.Engines)))
+	p.once = nil
+	for t := range took {
+		p.once = append(p.once, slices.Clone(took[t]))
+		for e := range took[t] {
+			p.left += time.Duration(plan.rounds(t, e)-1) * took[t][e]
+		}
 	}
 }
 
 // estimate is what a cell should take, by the first round if there was one.
 func (p *Progress) estimate(c cell) time.Duration {
 	if p.once != nil {
-		return p.once[c.Params.ID()]
+		return p.once[c.table][c.engine]
 	}
 	return c.estimate(p.syncDelay)
 }

@@ -46,7 +46,10 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	}
 	started := time.Now().Add(-run.Elapsed)
 	defer func() { run.Elapsed = time.Since(started) }()
-	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([]time.Duration, len(plan.Tables))}
+	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([][]time.Duration, len(plan.Tables))}
+	for t := range r.took {
+		r.took[t] = make([]time.Duration, len(plan.Engines))
+	}
 	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
 	defer cfg.Progress.end()
 	if cfg.Before == nil {
@@ -61,20 +64,16 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 			return run, err
 		}
 		if n == 1 {
-			r.fit(counting + sum(r.took))
+			for _, took := range r.took {
+				counting += sum(took)
+			}
+			r.fit(counting)
 		}
 	}
 	return run, nil
 }
 
-func sum(times []time.Duration) (total time.Duration) {
-	for _, t := range times {
-		total += t
-	}
-	return total
-}
-
-// fit spreads the budget by what the tables took in the first round.
+// fit spreads the budget by what the cells took in the first round, all together spent.
 func (r *runner) fit(spent time.Duration) {
 	if r.plan.Most == 0 {
 		return
@@ -90,41 +89,44 @@ type runner struct {
 	root    string
 	run     *result.Run
 	started time.Time
-	took    []time.Duration // by table: its last round
+	took    [][]time.Duration // by table and engine: the last round
 	saved   time.Time
 }
 
-// outOfTime says why a table is not begun again, if the budget would not hold it.
-func (r *runner) outOfTime(table, round int, spent time.Duration) string {
-	if r.plan.Budget == 0 || round == 1 || spent+r.took[table] <= r.plan.Budget {
+// outOfTime says why a table's turn is not begun, if the budget would not hold it.
+func (r *runner) outOfTime(turn []cell, spent time.Duration) string {
+	for _, c := range turn {
+		spent += r.took[c.table][c.engine]
+	}
+	c := turn[0]
+	if r.plan.Budget == 0 || c.round == 1 || spent <= r.plan.Budget {
 		return ""
 	}
-	return fmt.Sprintf("what fits into %s; the first left out is round %d of %s", r.plan.Budget, round, r.plan.Tables[table].Params.ID())
+	return fmt.Sprintf("what fits into %s; the first left out is round %d of %s", r.plan.Budget, c.round, c.Params.ID())
 }
 
 func (r *runner) round(ctx context.Context, n int) error {
 	for t := range r.plan.Tables {
-		if r.plan.rounds(t) < n {
+		turn := r.plan.turn(t, n)
+		if len(turn) == 0 {
 			continue
 		}
-		if took, ok := r.has(t, n); ok {
-			r.took[t] = took
-			r.cfg.Progress.kept(r.plan.turn(t, n))
+		if r.has(turn) {
+			r.cfg.Progress.kept(turn)
 			continue
 		}
-		began := time.Now()
-		if stop := r.outOfTime(t, n, began.Sub(r.started)); stop != "" {
+		if stop := r.outOfTime(turn, time.Since(r.started)); stop != "" {
 			if r.run.Stopped == "" {
 				r.run.Stopped = stop
 			}
 			continue
 		}
-		for _, c := range r.plan.turn(t, n) {
+		for _, c := range turn {
 			if err := r.cell(ctx, c); err != nil {
 				return err
 			}
 		}
-		r.took[t] = time.Since(began)
+		r.run.Whole = len(r.run.Cells)
 		if err := r.save(t, n); err != nil {
 			return err
 		}
@@ -144,6 +146,7 @@ func (r *runner) cell(ctx context.Context, c cell) error {
 		return err
 	}
 	done.Elapsed = time.Since(start)
+	r.took[c.table][c.engine] = done.Elapsed
 	done.Status, done.Reason = out.Status, out.Reason
 	done.Metrics, done.NA, done.Notes = out.Metrics, out.NA, out.Notes
 	done.Latency, done.Series, done.Durability = out.Latency, out.Series, r.durability(c)

@@ -79,3 +79,15 @@ func TestRounds(t *testing.T) {
 		}
 	}
 }
+
+func TestEachRounds(t *testing.T) {
+	row := func(name string, rounds int) Row { return Row{Engine: result.Engine{Name: name}, Rounds: rounds} }
+	even := Table{Rows: []Row{row("cairn", 3), row("absent", 0), row("rival", 3)}}
+	if got := EachRounds(even); got != "" {
+		t.Errorf("the same rounds for all: %q", got)
+	}
+	uneven := Table{Rows: []Row{row("cairn", 9), row("absent", 0), row("rival", 2)}}
+	if got, want := EachRounds(uneven), "rounds, by the time they take: cairn 9, rival 2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

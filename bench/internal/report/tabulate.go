@@ -170,10 +170,23 @@ func (t Table) Find(engine string) (Row, bool) {
 	return Row{}, false
 }
 
-// Rounds says how many rounds tables have, as in "2 to 3 rounds": workloads that take
-// long get fewer, and the last round of a run that was stopped has some engines only.
+// Rounds says how many rounds tables have, as in "2 to 3 rounds": what takes long gets
+// fewer, and the last round of a run that was stopped has some engines only.
 func Rounds(tables ...Table) string {
-	least, most := 0, 0
+	switch least, most := roundsRange(tables...); {
+	case most == 0:
+		return "no round"
+	case most == 1:
+		return "1 round"
+	case least == most:
+		return fmt.Sprintf("%d rounds", most)
+	default:
+		return fmt.Sprintf("%d to %d rounds", least, most)
+	}
+}
+
+// roundsRange is over the rows that ran.
+func roundsRange(tables ...Table) (least, most int) {
 	for _, t := range tables {
 		for _, r := range t.Rows {
 			if r.Rounds > 0 && (least == 0 || r.Rounds < least) {
@@ -182,15 +195,21 @@ func Rounds(tables ...Table) string {
 			most = max(most, r.Rounds)
 		}
 	}
-	switch {
-	case most == 0:
-		return "no round"
-	case most == 1:
-		return "1 round"
-	case least == most:
-		return fmt.Sprintf("%d rounds", most)
+	return least, most
+}
+
+// EachRounds says how many rounds each engine of a table had; empty if all had the same.
+func EachRounds(t Table) string {
+	if least, most := roundsRange(t); least == most {
+		return ""
 	}
-	return fmt.Sprintf("%d to %d rounds", least, most)
+	var each []string
+	for _, r := range t.Rows {
+		if r.Rounds > 0 {
+			each = append(each, fmt.Sprintf("%s %d", r.Engine.Name, r.Rounds))
+		}
+	}
+	return "rounds, by the time they take: " + strings.Join(each, ", ")
 }
 
 // Best returns the least figure of a column among the stores that take keeps.

@@ -176,6 +176,9 @@ func (p *printer) table(t Table) {
 	for _, c := range w.Conditions {
 		p.line("  - %s", c)
 	}
+	if each := EachRounds(t); each != "" {
+		p.line("  - %s", each)
+	}
 	p.line("  - data set %s%s; values compress %.2fx by snappy", FormatValue(float64(w.DataBytes), result.Bytes), p.ofMemory(w.DataBytes), w.Snappy)
 	notes := &footnotes{}
 	for _, group := range Groups(w.Columns) {

@@ -19,13 +19,14 @@ type Run struct {
 	Continued []time.Time   `json:"continued,omitempty"` // when the later parts of it began, if it was made in parts
 	Elapsed   time.Duration `json:"elapsed_ns"`          // of all parts
 	Settled   bool          `json:"settled"`             // dirty pages were written back between cells
-	Rounds    int           `json:"rounds"`              // asked for; fewer if Stopped says so
+	Rounds    int           `json:"rounds"`              // of the cell that has most; fewer if Stopped says so
 	Stopped   string        `json:"stopped,omitempty"`
 	Machine   Machine       `json:"machine"`
 	Data      Data          `json:"data"`
 	Engines   []Engine      `json:"engines"`
 	Workloads []Workload    `json:"workloads"`
 	Cells     []Cell        `json:"cells"`
+	Whole     int           `json:"cells_of_whole_turns"` // so many at the front are of turns in which every engine had its go
 
 	Durability []Durability `json:"durability,omitempty"` // what counting system calls showed
 }

@@ -64,7 +64,11 @@ func sectionsOf(run *result.Run, tables []report.Table, ids map[string]string) [
 func sectionOf(run *result.Run, t report.Table, id string) section {
 	w := t.Workload
 	s := section{Anchor: id, Headline: headline(w), Details: details(w), Title: w.Title, ID: w.ID, Rounds: report.Rounds(t)}
-	s.Conditions = append(append(s.Conditions, w.Conditions...), dataCondition(run, w))
+	s.Conditions = append(s.Conditions, w.Conditions...)
+	if each := report.EachRounds(t); each != "" {
+		s.Conditions = append(s.Conditions, each)
+	}
+	s.Conditions = append(s.Conditions, dataCondition(run, w))
 	for _, row := range t.Rows {
 		if row.Status.Bad() {
 			s.Bad = append(s.Bad, row.Engine.Name+": "+upper(row.Status)+", "+row.Reason)
