@@ -260,6 +260,13 @@ func TestCellsGetTheSameTime(t *testing.T) {
 			t.Errorf("budget %d s: rounds %s, want %s", c.seconds, got, c.rounds)
 		}
 	}
+	plan.Subject = "slow"
+	plan.FitRounds(42*time.Second+verify, 0, 15)
+	if got, want := fmt.Sprint(plan.Tables[0].Rounds), "[12 3 2]"; got != want {
+		t.Errorf("with a subject: rounds %s, want %s", got, want)
+	}
+	plan.Subject = ""
+	plan.FitRounds(66*time.Second+verify, 0, 15)
 	var order []string
 	for n := range plan.Rounds {
 		for i, c := range plan.round(n + 1) {

@@ -13,6 +13,7 @@ import (
 // Plan is what a run will do.
 type Plan struct {
 	Engines []engine.Driver
+	Subject string // the engine all are compared with
 	Tables  []Table
 	Rounds  int           // of the cell that has most
 	Most    int           // rounds, if the budget allows; 0: Rounds are what they are
@@ -45,9 +46,11 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 
 // FitRounds spreads a budget over the cells, by estimates; Run spreads it anew when the
 // first round has shown what they take. Every table is done once, then again, those that
-// take least first. What is left is spread so that all cells get the same time: again
-// and again the one that has had least is done once more, up to most rounds.
-// So a figure of milliseconds is the median of many rounds, one of seconds of few.
+// take least first. What is left is spread so that all cells get the same time, those of
+// the subject twice as much: again and again the one that has had least is done once
+// more, up to most rounds. So a figure of milliseconds is the median of many rounds, one
+// of seconds of few; and what is in every ratio is the steadiest (as in Dunnett's design
+// of comparisons with a control, JASA 50, 1955, where the control gets more).
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
 	p.Budget, p.Most = budget, most
 	p.spread(p.estimates(syncDelay), p.EstimateOnce(syncDelay))
@@ -68,30 +71,32 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
 		cheapest[t], p.Tables[t].Rounds = t, slices.Repeat([]int{1}, len(p.Engines))
 	}
 	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(once[a]), sum(once[b])) })
-	var shared []*int // the rounds of cells that may get more
-	takes := map[*int]time.Duration{}
+	var shares []share // of the cells that may get more rounds
 	for _, t := range cheapest {
 		if p.Most < 2 || !afford(sum(once[t])) {
 			continue
 		}
-		for e := range p.Engines {
-			rounds := &p.Tables[t].Rounds[e]
-			if *rounds = 2; once[t][e] > 0 {
-				takes[rounds], shared = once[t][e], append(shared, rounds)
+		for e, d := range p.Engines {
+			one := share{&p.Tables[t].Rounds[e], once[t][e], 1}
+			if d.Info.Name == p.Subject {
+				one.weight = 2
+			}
+			if *one.rounds = 2; one.once > 0 {
+				shares = append(shares, one)
 			}
 		}
 	}
-	for len(shared) > 0 {
+	for len(shares) > 0 {
 		least := 0
-		for i, rounds := range shared {
-			if time.Duration(*rounds)*takes[rounds] < time.Duration(*shared[least])*takes[shared[least]] {
+		for i, s := range shares {
+			if s.had() < shares[least].had() {
 				least = i
 			}
 		}
-		if rounds := shared[least]; *rounds < p.Most && afford(takes[rounds]) {
-			*rounds++
+		if s := shares[least]; *s.rounds < p.Most && afford(s.once) {
+			*s.rounds++
 		} else {
-			shared = slices.Delete(shared, least, least+1)
+			shares = slices.Delete(shares, least, least+1)
 		}
 	}
 	p.Rounds = 1
@@ -99,6 +104,16 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
 		p.Rounds = max(p.Rounds, slices.Max(append(t.Rounds, 1)))
 	}
 }
+
+// share is a cell's part of the time.
+type share struct {
+	rounds *int
+	once   time.Duration // that one takes
+	weight int
+}
+
+// had is the time that the cell has had, by its weight.
+func (s share) had() time.Duration { return time.Duration(*s.rounds) * s.once / time.Duration(s.weight) }
 
 func sum(times []time.Duration) (total time.Duration) {
 	for _, t := range times {
