@@ -67,7 +67,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 // entries, would take more than half of Memory. Point indexes and pages share the rest.
 func (e *Engine) memtablesFull(need, count int) bool {
 	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
-	more := int64(size + tree.IndexBytes(records))
+	more := int64(size + tree.IndexBytes(size, records))
 	if e.commit.spare != nil { // counted already
 		more = 0
 	}
@@ -177,12 +177,12 @@ func (e *Engine) newMemory(size, records int) (m *tree.Memory, err error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	e.awaitMemory(size, tree.IndexBytes(records))
+	e.awaitMemory(size, tree.IndexBytes(size, records))
 	buf, err := e.arenas.Get(size)
 	if err != nil {
 		return nil, err
 	}
-	index, err := e.arenas.Get(tree.IndexBytes(records))
+	index, err := e.arenas.Get(tree.IndexBytes(size, records))
 	if err != nil {
 		e.arenas.Put(buf)
 		return nil, err

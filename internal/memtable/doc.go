@@ -5,9 +5,14 @@
 //
 // A Table does not own its entries: they stand in a buffer (the segment's arena,
 // or the transaction's) as frame.AppendEntry encoded them. The table adds, per
-// entry, three 32-bit columns: where the entry stands, the previous version of
+// entry, 32-bit columns: where the entry stands, the previous version of
 // its key, and a hash; and hash slots that lead from a key to its newest version.
 // The i-th entry has the sequence base+i, so sequences are not stored.
+//
+// Keys before longer values are far from each other. They are copied side by side, as
+// far as there is room, so that sorting, seeking and walking keys does not miss the
+// cache for each: a scan of 10,000 keys with values of 4 KB takes a sixth less
+// (cairn-bench run -suite w1/sound -sync off -engines cairn, the least of seven).
 //
 // Puts and gets never touch an ordered structure. Order is made when somebody
 // asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and
@@ -24,6 +29,7 @@
 //	M1 a slot's record is the newest version of its key inserted so far
 //	M2 prev leads from each version to the next older one of the same key
 //	M3 records at or behind the limit (Truncate) are never returned
+//	M4 a copy is written before its record is published, and never changed
 //
 // # Lifetimes
 //

@@ -21,6 +21,10 @@ type Table struct {
 	at   []uint32 // offset of the entry in buf
 	prev []uint32 // 1 + record number of the key's previous version; 0: none
 	tag  []uint32 // upper half of the key's hash
+	copy []uint32 // 1 + offset in copies of the copy of the key; 0: none. A growing table has no such column
+
+	copies []byte // of keys, each with its kind and length before it
+	copied int    // bytes of copies in use
 
 	slots []atomic.Uint64 // tag<<32 | 1+record number; 0: free
 	shift uint            // slot of tag t: t*golden >> shift
@@ -39,24 +43,35 @@ type Table struct {
 const golden = 0x9E3779B1
 
 // RecordBytes is what one record costs a fixed table besides the entry itself:
-// three columns, and a slot at the load factor of at most 2/3.
-const RecordBytes = 12
+// four columns, and a slot at the load factor of at most 2/3.
+const RecordBytes = 16
 
 // Layout returns the off-heap bytes that a fixed table for n records needs.
 func Layout(n int) int { return n*RecordBytes + slotCount(n)*8 }
+
+// CopyBytes returns how many bytes more are of use in a table for n records over size
+// bytes: room for copies of keys, at most a sixteenth of size.
+func CopyBytes(n, size int) int { return min(n*copyGuess, size/16) }
+
+const (
+	copyGuess = 24  // bytes of a key with its kind and length
+	nearValue = 96  // bytes: a key before a shorter value is not copied
+	maxCopied = 255 // bytes of a key that is
+)
 
 func slotCount(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 
 // New makes a table for up to n records over buf. mem is at least Layout(n)
 // bytes of off-heap memory of any content; the table uses it until it is no
-// longer read, its slots are cleared here.
+// longer read, its slots are cleared here. What is beyond Layout(n) is for copies.
 func New(buf, mem []byte, n int) *Table {
 	t := &Table{buf: buf, mem: mem}
 	slotBytes := slotCount(n) * 8
 	clear(mem[:slotBytes])
 	t.setSlots(arena.Words(mem[:slotBytes]))
 	columns := arena.Halfwords(mem[slotBytes : slotBytes+n*RecordBytes])
-	t.at, t.prev, t.tag = columns[:n:n], columns[n:2*n:2*n], columns[2*n:3*n]
+	t.at, t.prev, t.tag, t.copy = columns[:n:n], columns[n:2*n:2*n], columns[2*n:3*n:3*n], columns[3*n:4*n]
+	t.copies = mem[slotBytes+n*RecordBytes:]
 	t.limit.Store(math.MaxUint32)
 	return t
 }
@@ -120,12 +135,56 @@ func (t *Table) Insert(off int, e frame.Entry, hash uint64) {
 	n := t.count.Load()
 	tag := uint32(hash >> 32)
 	t.at[n], t.prev[n], t.tag[n] = uint32(off), 0, tag
+	if t.copy != nil {
+		t.copy[n] = t.copyKey(e)
+	}
 	if e.Kind == base.KindRangeDelete {
 		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
 	} else {
 		t.link(n, tag, e.Key)
 	}
 	t.count.Store(n + 1)
+}
+
+// copyKey copies the key of an entry whose neighbours' keys are far away, if there is
+// room, and returns what stands in the column.
+func (t *Table) copyKey(e frame.Entry) uint32 {
+	at, end := t.copied, t.copied+2+len(e.Key)
+	switch {
+	case e.Kind == base.KindRangeDelete || e.Kind != base.KindDelete && len(e.Value) < nearValue:
+		return 0
+	case len(e.Key) > maxCopied || end > len(t.copies):
+		return 0
+	}
+	t.copies[at], t.copies[at+1] = byte(e.Kind), byte(len(e.Key))
+	copy(t.copies[at+2:end], e.Key)
+	t.copied = end
+	return uint32(at) + 1
+}
+
+// key returns the kind and the key of a record, from the copy if there is one.
+func (t *Table) key(rec uint32) (base.Kind, []byte) {
+	if at := t.copyAt(rec); at != 0 {
+		b := t.copies[at-1:]
+		end := 2 + int(b[1])
+		return base.Kind(b[0]), b[2:end:end]
+	}
+	e := t.entry(rec)
+	return e.Kind, e.Key
+}
+
+// copyAt returns 1 + the offset of the copy of a record's key, 0 if there is none.
+func (t *Table) copyAt(rec uint32) uint32 {
+	if t.copy == nil {
+		return 0
+	}
+	return t.copy[rec]
+}
+
+// isKey reports whether a record's key is the given one.
+func (t *Table) isKey(rec uint32, key []byte) bool {
+	_, have := t.key(rec)
+	return bytes.Equal(have, key)
 }
 
 // link publishes record n in the slot of its key.
@@ -135,7 +194,7 @@ func (t *Table) link(n, tag uint32, key []byte) {
 		s := t.slots[i].Load()
 		if s == 0 {
 			t.used++
-		} else if uint32(s>>32) != tag || !bytes.Equal(t.entry(uint32(s)-1).Key, key) {
+		} else if uint32(s>>32) != tag || !t.isKey(uint32(s)-1, key) {
 			continue
 		} else {
 			t.prev[n] = uint32(s)

@@ -26,7 +26,12 @@ type builder struct {
 
 // newFixed makes a table for n records over a buffer of size bytes.
 func newFixed(n, size int, first uint64) *builder {
-	mem := bytes.Repeat([]byte{0xA5}, memtable.Layout(n)) // of any content
+	return newCopying(n, size, memtable.CopyBytes(n, size), first)
+}
+
+// newCopying makes one with so many bytes for copies of keys.
+func newCopying(n, size, copies int, first uint64) *builder {
+	mem := bytes.Repeat([]byte{0xA5}, memtable.Layout(n)+copies) // of any content
 	b := &builder{buf: make([]byte, size)}
 	b.Table = memtable.New(b.buf, mem, n)
 	b.SetBase(first)
@@ -102,7 +107,7 @@ func TestModel(t *testing.T) {
 					m.first = base.SeqPrivate
 					b = newGrowing(m.first)
 				} else {
-					b = newFixed(1000, 1<<20, m.first)
+					b = newCopying(1000, 1<<20, []int{0, 2500, memtable.CopyBytes(1000, 1<<20)}[seed%3], m.first)
 				}
 				key := func() []byte { return fmt.Appendf(nil, "\x00key%03d", r.IntN(200)) }
 				for i := range 1000 {
@@ -140,7 +145,7 @@ func insert(r *rand.Rand, b *builder, m *model, key func() []byte, i int) {
 	k := key()
 	switch p := r.IntN(100); {
 	case p < 70:
-		v := fmt.Appendf(nil, "%d%0*d", i, r.IntN(100), 0)
+		v := fmt.Appendf(nil, "%d%0*d", i, r.IntN(200), 0)
 		b.add(base.KindPut, k, v)
 		m.add(base.KindPut, k, v)
 	case p < 95:

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/frame"
 )
 
 // order is the lazily made order of a table: chunks of record numbers, each
@@ -24,6 +23,15 @@ type chunks struct {
 }
 
 func (o *order) reset() { o.now.Store(nil) }
+
+// The last chunk takes in what is new until it has fewRecords: then every chunk is more
+// than chunkGrowth times as long as the next. So whoever looks at the order after every
+// few writes finds log n chunks of different lengths, each record was merged a few times
+// for each of them, and the moves within the last one are of a few kilobytes.
+const (
+	fewRecords  = 1024
+	chunkGrowth = 4
+)
 
 // ordered returns chunks that hold at least the records published at the call.
 func (t *Table) ordered() *chunks {
@@ -41,9 +49,7 @@ func (t *Table) ordered() *chunks {
 		return c
 	}
 	sorted := append(slices.Clone(c.sorted), t.sortChunk(c.n, n))
-	// Merge while the last chunk is at least half as long as the one before: at
-	// most log n chunks live, and each record is merged at most log n times.
-	for k := len(sorted); k > 1 && 2*len(sorted[k-1]) >= len(sorted[k-2]); k = len(sorted) {
+	for k := len(sorted); k > 1 && (len(sorted[k-2]) <= fewRecords || chunkGrowth*len(sorted[k-1]) >= len(sorted[k-2])); k = len(sorted) {
 		sorted = append(sorted[:k-2], t.mergeChunks(sorted[k-2], sorted[k-1]))
 	}
 	c = &chunks{sorted: sorted, n: n}
@@ -69,22 +75,35 @@ func (t *Table) Sort() {
 
 // compare orders two records by key, then the newer first.
 func (t *Table) compare(a, b uint32) int {
-	if c := bytes.Compare(t.entry(a).Key, t.entry(b).Key); c != 0 {
+	_, x := t.key(a)
+	_, y := t.key(b)
+	if c := bytes.Compare(x, y); c != 0 {
 		return c
 	}
 	return cmp.Compare(b, a)
 }
 
+// mergeChunks merges two chunks. The second, which is newer, is often far shorter: the
+// place of each of its records is found by doubling steps, and what lies before is moved
+// as a whole.
 func (t *Table) mergeChunks(a, b []uint32) []uint32 {
 	out := make([]uint32, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if t.compare(a[0], b[0]) < 0 {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out, b = append(out, b[0]), b[1:]
-		}
+	for _, rec := range b {
+		n := t.countLess(a, rec)
+		out = append(append(out, a[:n]...), rec)
+		a = a[n:]
 	}
-	return append(append(out, a...), b...)
+	return append(out, a...)
+}
+
+// countLess returns how many records at the front of a sorted chunk come before rec.
+func (t *Table) countLess(chunk []uint32, rec uint32) int {
+	low, high := 0, 1 // chunk[:low] is less
+	for high <= len(chunk) && t.compare(chunk[high-1], rec) < 0 {
+		low, high = high, 2*high
+	}
+	less, _ := slices.BinarySearchFunc(chunk[low:min(high-1, len(chunk))], rec, t.compare)
+	return low + less
 }
 
 // Iterators appends one iterator per sorted chunk: together they hold every put
@@ -104,39 +123,47 @@ type Iter struct {
 	chunk []uint32
 	limit uint32
 	i     int
-	cur   frame.Entry
+	kind  base.Kind // of the record at position i
+	key   []byte    // likewise
 
-	seen   int   // entries before it were touched ahead
+	values bool  // somebody asked for a value
+	seen   int   // records before it were touched ahead
 	window int   // how many at a time
 	sum    uint8 // of what was touched
 }
 
-// Bounds of how many entries are touched ahead: few after a seek, more as the walk goes on.
+// Bounds of how many records are touched ahead: few after a seek, more as the walk goes on.
 const (
 	firstWindow = 4
 	lastWindow  = 32
 )
 
-// lookAhead makes sure that the entry at position i is on its way to the processor. The
-// order of keys is not that in memory, so every entry is a cache miss; those of several
-// at once overlap.
+// lookAhead makes sure that the key at position i, and its value if values are asked for,
+// is on its way to the processor. The order of keys is not that in memory, so every one
+// is a cache miss; those of several at once overlap.
 func (it *Iter) lookAhead(i int) {
 	if i < it.seen {
 		return
 	}
 	it.window = min(max(2*it.window, firstWindow), lastWindow)
 	it.seen = min(i+it.window, len(it.chunk))
+	t := it.t
 	for _, rec := range it.chunk[min(i, it.seen):it.seen] {
-		it.sum += it.t.buf[it.t.at[rec]]
+		if at := t.copyAt(rec); at != 0 {
+			if it.sum += t.copies[at-1]; !it.values {
+				continue
+			}
+		}
+		it.sum += t.buf[t.at[rec]]
 	}
 }
 
-// settle loads the entry at position i, stepping over truncated records in
+// settle loads the key at position i, stepping over truncated records in
 // direction step, and reports whether there is one.
 func (it *Iter) settle(step int) bool {
 	for it.i >= 0 && it.i < len(it.chunk) {
 		if rec := it.chunk[it.i]; rec < it.limit {
-			it.cur = it.t.entry(rec)
+			it.kind, it.key = it.t.key(rec)
 			return true
 		}
 		it.i += step
@@ -165,7 +192,7 @@ func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(key) - 1; return 
 
 func (it *Iter) lowerBound(key []byte) int {
 	i, _ := slices.BinarySearchFunc(it.chunk, key, func(rec uint32, key []byte) int {
-		if bytes.Compare(it.t.entry(rec).Key, key) < 0 {
+		if _, have := it.t.key(rec); bytes.Compare(have, key) < 0 {
 			return -1
 		}
 		return 1
@@ -193,14 +220,12 @@ func (it *Iter) NextKey() bool {
 	next := it.i + 1
 	it.lookAhead(next)
 	if next < len(it.chunk) && it.chunk[next] < it.limit {
-		if e := it.t.entry(it.chunk[next]); !bytes.Equal(e.Key, it.cur.Key) {
-			it.i, it.cur = next, e
+		if kind, key := it.t.key(it.chunk[next]); !bytes.Equal(key, it.key) {
+			it.i, it.kind, it.key = next, kind, key
 			return true
 		}
 	}
-	same := func(i int) bool {
-		return i < len(it.chunk) && bytes.Equal(it.t.entry(it.chunk[i]).Key, it.cur.Key)
-	}
+	same := func(i int) bool { return i < len(it.chunk) && it.t.isKey(it.chunk[i], it.key) }
 	step := 1
 	for same(it.i + step) {
 		it.i, step = it.i+step, 2*step
@@ -227,16 +252,19 @@ func (it *Iter) Prev() bool {
 func (it *Iter) Valid() bool { return it.i >= 0 }
 
 // Key implements base.Iterator.
-func (it *Iter) Key() []byte { return it.cur.Key }
+func (it *Iter) Key() []byte { return it.key }
 
 // Seq implements base.Iterator.
 func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.chunk[it.i]) }
 
 // Kind implements base.Iterator.
-func (it *Iter) Kind() base.Kind { return it.cur.Kind }
+func (it *Iter) Kind() base.Kind { return it.kind }
 
 // Value implements base.Iterator.
-func (it *Iter) Value() ([]byte, error) { return it.cur.Value, nil }
+func (it *Iter) Value() ([]byte, error) {
+	it.values = true
+	return it.t.entry(it.chunk[it.i]).Value, nil
+}
 
 // Err implements base.Iterator; it is always nil.
 func (it *Iter) Err() error { return nil }

@@ -38,8 +38,8 @@ func (t *Table) sortChunk(from, to int) []uint32 {
 	skip := t.commonPrefix(from, to)
 	s.keys = slices.Grow(s.keys[:0], to-from)
 	for rec := from; rec < to; rec++ {
-		if e := t.entry(uint32(rec)); e.Kind != base.KindRangeDelete {
-			s.keys = append(s.keys, sortKey{head(e.Key[skip:]), uint32(rec)})
+		if kind, key := t.key(uint32(rec)); kind != base.KindRangeDelete {
+			s.keys = append(s.keys, sortKey{head(key[skip:]), uint32(rec)})
 		}
 	}
 	s.sort()
@@ -118,16 +118,16 @@ func (t *Table) commonPrefix(from, to int) int {
 	var first []byte
 	n := 0
 	for rec := from; rec < to; rec++ {
-		e := t.entry(uint32(rec))
-		if e.Kind == base.KindRangeDelete {
+		kind, key := t.key(uint32(rec))
+		if kind == base.KindRangeDelete {
 			continue
 		}
 		if first == nil {
-			first, n = e.Key, len(e.Key)
+			first, n = key, len(key)
 		}
-		n = min(n, len(e.Key))
+		n = min(n, len(key))
 		for i := range n {
-			if first[i] != e.Key[i] {
+			if first[i] != key[i] {
 				n = i
 				break
 			}

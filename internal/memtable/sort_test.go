@@ -64,6 +64,72 @@ func TestSortChunk(t *testing.T) {
 	}
 }
 
+// Whoever looks at the order after every few inserts finds few chunks, whose records are
+// all that there are, in order.
+func TestFewChunks(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	keys := [][]byte{}
+	for i := range 30_000 {
+		keys = append(keys, keysOf["shuffled"](r, i, 30_000))
+	}
+	table := filled(keys)
+	for n := 0; n < len(keys); n = min(n+1+r.IntN(20), len(keys)) {
+		table.Truncate(n)
+		chunks := table.ordered().sorted
+		sum := 0
+		for i, c := range chunks {
+			if sum += len(c); i > 0 && (len(chunks[i-1]) <= fewRecords || chunkGrowth*len(c) >= len(chunks[i-1])) {
+				t.Fatalf("%d records: chunk %d has %d, the one before %d", n, i, len(c), len(chunks[i-1]))
+			}
+		}
+		if sum != n || len(chunks) > 6 {
+			t.Fatalf("%d records in %d chunks, want %d", sum, len(chunks), n)
+		}
+	}
+	for _, c := range table.ordered().sorted {
+		if !slices.IsSortedFunc(c, table.compare) {
+			t.Error("a chunk is not sorted")
+		}
+	}
+}
+
+// What a table with copies of keys, none, or room for some answers is the same.
+func TestCopiesOfKeys(t *testing.T) {
+	long := bytes.Repeat([]byte{'v'}, nearValue)
+	entries := []frame.Entry{
+		{Kind: base.KindPut, Key: []byte("b"), Value: long},
+		{Kind: base.KindPut, Key: []byte("a"), Value: long[1:]}, // near enough
+		{Kind: base.KindDelete, Key: []byte("c")},
+		{Kind: base.KindPut, Key: bytes.Repeat([]byte{'d'}, maxCopied+1), Value: long}, // too long
+		{Kind: base.KindRangeDelete, Key: []byte("a"), Value: long},
+		{Kind: base.KindPut, Key: bytes.Repeat([]byte{'e'}, maxCopied), Value: long},
+		{Kind: base.KindPut, Key: []byte("f"), Value: long}, // no room left
+	}
+	var buf []byte
+	for _, e := range entries {
+		buf = frame.AppendEntry(buf, e.Kind, e.Key, e.Value)
+	}
+	n := len(entries)
+	table := New(buf, make([]byte, Layout(n)+2+1+2+1+2+maxCopied), n)
+	for at := 0; at < len(buf); {
+		e, length := frame.DecodeEntry(buf[at:])
+		table.Insert(at, e, base.Hash(e.Key))
+		at += length
+	}
+	var copied []int
+	for i, e := range entries {
+		if table.copy[i] != 0 {
+			copied = append(copied, i)
+		}
+		if kind, key := table.key(uint32(i)); kind != e.Kind || !bytes.Equal(key, e.Key) {
+			t.Errorf("record %d: %v %.10q, want %v %.10q", i, kind, key, e.Kind, e.Key)
+		}
+	}
+	if !slices.Equal(copied, []int{0, 2, 5}) {
+		t.Errorf("copied are %v", copied)
+	}
+}
+
 func BenchmarkSort(b *testing.B) {
 	for _, shape := range []string{"in order", "shuffled", "random bytes"} {
 		for _, n := range []int{1000, 100_000} {

@@ -199,7 +199,7 @@ func (r *Log) run() error {
 // segment replays one segment into a memtable over its own bytes.
 func (r *Log) segment(s, next *wal.Loaded) error {
 	records := s.Records() + 1
-	index, err := r.Arenas.Get(tree.IndexBytes(records))
+	index, err := r.Arenas.Get(tree.IndexBytes(len(s.Buf), records))
 	if err != nil {
 		return err
 	}

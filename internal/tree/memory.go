@@ -22,7 +22,7 @@ type Memory struct {
 }
 
 // NewMemory makes a memtable for that many records over buf, its index in index,
-// which has IndexBytes(records) bytes. It has one reference: the caller's. free is
+// which has IndexBytes(len(buf), records) bytes. It has one reference: the caller's. free is
 // called when the last one goes.
 func NewMemory(seg *wal.Segment, buf, index []byte, records int, free func(*Memory)) *Memory {
 	m := &Memory{Table: memtable.New(buf, index, records), Seg: seg, Buf: buf, free: free}
@@ -48,6 +48,8 @@ func (m *Memory) Unref() {
 	}
 }
 
-// IndexBytes returns the size of the index of a memtable of that many records, in
-// whole pages.
-func IndexBytes(records int) int { return (memtable.Layout(records) + 4095) &^ 4095 }
+// IndexBytes returns the size of the index of a memtable of that many records over an
+// arena of size bytes, in whole pages.
+func IndexBytes(size, records int) int {
+	return (memtable.Layout(records) + memtable.CopyBytes(records, size) + 4095) &^ 4095
+}

@@ -113,7 +113,9 @@ type share struct {
 }
 
 // had is the time that the cell has had, by its weight.
-func (s share) had() time.Duration { return time.Duration(*s.rounds) * s.once / time.Duration(s.weight) }
+func (s share) had() time.Duration {
+	return time.Duration(*s.rounds) * s.once / time.Duration(s.weight)
+}
 
 func sum(times []time.Duration) (total time.Duration) {
 	for _, t := range times {
