@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -134,5 +135,36 @@ func TestLockOnFullDisk(t *testing.T) {
 	defer r.Close()
 	if err := (&osLock{f: r}).sign(); err == nil {
 		t.Fatal("an error other than a full disk is passed over")
+	}
+}
+
+// TestMapBringsInOnePage: the device may be set to read ahead megabytes.
+func TestMapBringsInOnePage(t *testing.T) {
+	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 4 << 20
+	if err := f.Preallocate(0, size); err != nil {
+		t.Skip(err)
+	}
+	b, err := f.(Mapper).Map(0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Unmap(b)
+	b[size/2] = 1
+	page := os.Getpagesize()
+	pages := make([]byte, size/page)
+	if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), size, uintptr(unsafe.Pointer(&pages[0]))); e != 0 {
+		t.Skip(e)
+	}
+	in := 0
+	for _, p := range pages {
+		in += int(p & 1)
+	}
+	if in < 1 || in > 1<<16/page {
+		t.Errorf("%d of %d pages are in memory after a store to one", in, len(pages))
 	}
 }

@@ -280,13 +280,6 @@ func (e *Engine) keeper() {
 	}
 }
 
-// The next segment is made when the active one is used to one part in spareShare, and the
-// first of a store to one in firstShare, so that a store of a few writes makes none.
-const (
-	spareShare = 8
-	firstShare = 4
-)
-
 // wantsSpare reports whether the next segment should be made: not after the first commit,
 // however large, which may be all that this store is opened for. mu is held.
 func (c *committer) wantsSpare() bool {
@@ -294,11 +287,7 @@ func (c *committer) wantsSpare() bool {
 		return false
 	}
 	tail, _ := c.mem.Seg.Tail()
-	share := spareShare
-	if c.mem.Seg.Capacity() <= tree.MinSegment {
-		share = firstShare
-	}
-	return int(tail.Offset()) >= c.mem.Seg.Capacity()/share
+	return tree.NextDue(int(tail.Offset()), c.mem.Seg.Capacity())
 }
 
 // keepSpare makes a spare segment if one is wanted. A failure is the business of the

@@ -6,60 +6,112 @@ import "cmp"
 const MinSegment = 256 << 10
 
 const (
-	// quickSegment: each segment is twice as large as the one before, smaller ones four
-	// times, since they would be full before the next one is made.
+	// quickSegment: smaller segments are four times as large as the one before, since they
+	// would be full before the next one is made.
 	quickSegment = 4 << 20
 
-	// A commit that needs a segment of its own size gets one for fewCommits like it, if
-	// that takes no more than fewBytes: to make a segment takes as long as to write a
-	// megabyte.
-	fewCommits = 4
-	fewBytes   = 8 << 20
+	// Others are twice as large as the one before, but beyond freeSegment no larger than all
+	// that has been written: the log, the spare and the space put aside stay in proportion.
+	freeSegment = 8 << 20
 
-	// recordGuess is the size of records nobody has seen yet.
+	// To make a segment takes as long as to write a megabyte: a commit gets one that holds
+	// manyCommits like it if that takes no more than manyBytes, but at least fewCommits if
+	// that takes no more than fewBytes.
+	manyCommits = 64
+	manyBytes   = 1 << 20
+	fewCommits  = 4
+	fewBytes    = 8 << 20
+
+	// The next segment is made when the active one is used to one part in dueShare. The first
+	// of a store waits for one part in firstShare, so that a store of a few writes makes no
+	// other; those from largeSegment on for one in largeShare, since there is time enough then,
+	// and the space is not taken before. What lies between is full before the next one is made.
+	dueShare     = 8
+	firstShare   = 4
+	largeShare   = 3
+	largeSegment = 8 << 20
+
+	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
+	// room for at least: a segment of large ones may go on with small ones.
 	recordGuess = 96
+	fewRecords  = 512
 )
 
 // Shape decides how large the next log segment and its memtable are. It learns from those
 // before. The zero value is that of a store just opened.
 type Shape struct {
-	bytes  int // of the next segment
-	record int // bytes of segment per record, as the last one had
+	bytes   int   // of the next segment
+	record  int   // bytes of segment per record, as the last one had
+	written int64 // bytes of sealed segments
+
+	// Of the commits to the active segment:
+	commit  int // bytes that the largest takes
+	commits int // bytes of all
+	entries int
+}
+
+// Saw learns from a commit of count entries to the active segment, of which it takes n bytes.
+func (s *Shape) Saw(n, count int) {
+	s.commit = max(s.commit, n)
+	s.commits += n
+	s.entries += count
 }
 
 // Next returns the size in bytes of the next segment, whose first commit takes need
 // bytes and has count entries, and how many records its memtable has room for. Beyond
 // limit it grows only for that commit.
 func (s *Shape) Next(need, count, limit int) (size, records int) {
-	size = min(max(s.bytes, MinSegment, min(fewCommits*need, fewBytes)), limit)
-	size = (max(size, need) + 4095) &^ 4095
-	record := cmp.Or(s.record, recordGuess)
-	if count > 0 && need > size/2 {
+	commit := max(need, s.commit)
+	size = max(s.bytes, MinSegment, min(manyCommits*commit, manyBytes), min(fewCommits*commit, fewBytes))
+	size = (max(min(size, limit), need) + 4095) &^ 4095
+	record := cmp.Or(s.record, s.commits/max(s.entries, 1), recordGuess)
+	if count > 0 && fewCommits*need >= size {
 		record = need / count
 	}
-	return size, max(size/max(record*3/4, 16), count) + 64
+	return size, max(size/max(record*3/4, 16), count) + fewRecords
 }
 
 // Rest learns from the memtable of a store that comes to rest: the next burst of writes
 // may be as large.
 func (s *Shape) Rest(m *Memory, limit int) {
-	tail, _ := m.Seg.Tail()
-	s.bytes = min(max(2*int(tail.Offset()), MinSegment), limit)
-	s.record = max(16, int(tail.Offset())/m.Len())
+	s.bytes = min(max(2*s.learn(m), MinSegment), limit)
 }
 
 // Note learns from the memtable that is sealed, nil if there is none yet.
 func (s *Shape) Note(m *Memory, limit int) {
-	if m != nil && m.Len() == 0 {
-		return // it held the record of a large transaction only
+	if m != nil {
+		if m.Len() == 0 {
+			return // it held the record of a large transaction only
+		}
+		s.learn(m)
 	}
 	if s.bytes < quickSegment {
 		s.bytes *= 2
 	}
-	s.bytes = min(max(2*s.bytes, MinSegment), limit)
-	if m == nil {
-		return
-	}
+	most := max(s.bytes, freeSegment, int(min(s.written, int64(limit))))
+	s.bytes = min(max(2*s.bytes, MinSegment), most, limit)
+}
+
+// learn learns from a memtable to which nothing is added any more, and returns how many
+// bytes of its segment are used.
+func (s *Shape) learn(m *Memory) int {
 	tail, _ := m.Seg.Tail()
-	s.record = max(16, int(tail.Offset())/m.Len())
+	used := int(tail.Offset())
+	s.record = max(16, used/m.Len())
+	s.written += int64(used)
+	s.commit, s.commits, s.entries = 0, 0, 0
+	return used
+}
+
+// NextDue reports whether the segment behind one of the given capacity, of which so many
+// bytes are used, should be made.
+func NextDue(used, capacity int) bool {
+	share := dueShare
+	switch {
+	case capacity <= MinSegment:
+		share = firstShare
+	case capacity >= largeSegment:
+		share = largeShare
+	}
+	return used >= capacity/share
 }

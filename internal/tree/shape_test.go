@@ -1,28 +1,96 @@
 package tree
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
 
 func TestShape(t *testing.T) {
 	const limit = 64 << 20
 	var s Shape
-	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
+	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 8 << 20} {
 		s.Note(nil, limit)
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("%d bytes, want %d", size, want)
 		}
 	}
 	for _, c := range []struct{ need, count, limit, size, records int }{
-		{0, 0, limit, MinSegment, MinSegment/72 + 64},             // nothing is known
-		{100, 1, limit, MinSegment, MinSegment/72 + 64},           // it is small
-		{1 << 20, 1, limit, 4 << 20, (4<<20)/72 + 64},             // room for a few more of them
-		{15 << 20, 10_000, limit, 15 << 20, (15<<20)/1179 + 64},   // only itself: its records are known
-		{15 << 20, 10_000, 1 << 20, 15 << 20, (15<<20)/1179 + 64}, // however small the limit is
-		{100_000, 5000, 64 << 10, 102_400, 102_400/16 + 64},       // no record is taken for less than 16 bytes
-		{MinSegment, 100_000, limit, 1 << 20, 100_064},            // room for all of its own
+		{0, 0, limit, MinSegment, MinSegment/72 + 512},             // nothing is known
+		{100, 1, limit, MinSegment, MinSegment/72 + 512},           // it is small
+		{16 << 10, 1, limit, 1 << 20, (1<<20)/72 + 512},            // room for many of them
+		{1 << 20, 1, limit, 4 << 20, (4<<20)/(768<<10) + 512},      // room for a few more of them
+		{15 << 20, 10_000, limit, 15 << 20, (15<<20)/1179 + 512},   // only itself: its records are known
+		{15 << 20, 10_000, 1 << 20, 15 << 20, (15<<20)/1179 + 512}, // however small the limit is
+		{100_000, 5000, 64 << 10, 102_400, 102_400/16 + 512},       // no record is taken for less than 16 bytes
+		{MinSegment, 100_000, limit, 1 << 20, 100_512},             // room for all of its own
 	} {
 		var s Shape
 		if size, records := s.Next(c.need, c.count, c.limit); size != c.size || records != c.records {
 			t.Errorf("need %d, count %d, limit %d: %d bytes, %d records, want %d, %d", c.need, c.count, c.limit, size, records, c.size, c.records)
+		}
+	}
+}
+
+// TestShapeFollowsCommits: a spare made ahead has to hold the commits that come, or it is
+// thrown away, and they wait for another; and its index should be as large as it takes.
+func TestShapeFollowsCommits(t *testing.T) {
+	var s Shape
+	s.Saw(100, 1)
+	s.Saw(1<<20, 1)
+	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50)*3/4)+512 {
+		t.Errorf("%d bytes, %d records", size, records)
+	}
+	if size, _ := s.Next(0, 0, 1<<20); size != 1<<20 {
+		t.Errorf("beyond the limit: %d bytes", size)
+	}
+	sealed := sealedMemory(t, 3<<20)
+	s.Note(sealed, 64<<20)
+	if size, _ := s.Next(0, 0, 64<<20); size != MinSegment {
+		t.Errorf("%d bytes, when no large commit was seen in the active segment", size)
+	}
+}
+
+// TestShapeInProportion: beyond 8 MiB no segment is larger than what has been written.
+func TestShapeInProportion(t *testing.T) {
+	var s Shape
+	sealed := sealedMemory(t, 3<<20)
+	for i, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 15 << 20, 18 << 20, 21 << 20} {
+		s.Note(sealed, 20<<20)
+		size, _ := s.Next(0, 0, 20<<20)
+		if got := size &^ (1<<18 - 1); got != min(want, 20<<20) {
+			t.Errorf("%d: %d bytes, want %d", i, got, want)
+		}
+	}
+}
+
+// sealedMemory returns a memtable with one record, whose segment is used to that many bytes
+// or a little more.
+func sealedMemory(t *testing.T, used int) *Memory {
+	t.Helper()
+	fs := memfs.New()
+	buf := make([]byte, used+8192)
+	seg, err := wal.Create(fs, "000001.log", 1, base.ID{1}, buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { seg.Close() })
+	m := NewMemory(seg, buf, make([]byte, IndexBytes(10)), 10, func(*Memory) {})
+	m.SetBase(1)
+	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, used))
+	at := int(seg.Append(frame.Header{Kind: frame.KindCommit, Seq: 1, Count: 1}, payload))
+	entry, _ := frame.DecodeEntry(buf[at:])
+	m.Insert(at, entry, base.Hash(entry.Key))
+	return m
+}
+
+func TestNextDue(t *testing.T) {
+	for _, c := range []struct{ capacity, from int }{{MinSegment, MinSegment / 4}, {1 << 20, 1 << 17}, {6 << 20, 6 << 17}, {9 << 20, 3 << 20}} {
+		if NextDue(c.from-1, c.capacity) || !NextDue(c.from, c.capacity) {
+			t.Errorf("capacity %d: not due from %d on", c.capacity, c.from)
 		}
 	}
 }
