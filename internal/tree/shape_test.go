@@ -78,7 +78,7 @@ func sealedMemory(t *testing.T, used int) *Memory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { seg.Close() })
-	m := NewMemory(seg, buf, make([]byte, IndexBytes(10)), 10, func(*Memory) {})
+	m := NewMemory(seg, buf, make([]byte, IndexBytes(len(buf), 10)), 10, func(*Memory) {})
 	m.SetBase(1)
 	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, used))
 	at := int(seg.Append(frame.Header{Kind: frame.KindCommit, Seq: 1, Count: 1}, payload))
