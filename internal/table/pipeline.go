@@ -2,6 +2,7 @@ package table
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
@@ -11,13 +12,28 @@ import (
 type sealedBlock struct {
 	entry indexEntry
 	keys  []byte        // raw key page
-	heap  []byte        // values
+	heap  []byte        // values: own, or the caller's
+	own   []byte        // memory for values
 	raw   int64         // bytes of the keys, as they came
 	pages []byte        // what will be in the file but for the checksums, which depend on the place
 	ends  []int         // of each page in pages, the key page first
 	ready chan struct{} // closed when pages is complete; nil: it is
 
 	form, values *cache.Page // the decoded pages, nil if not wanted, or there was no room
+}
+
+// sealedBlocks recycles blocks that are in the file, whoever writes the next one.
+var sealedBlocks = sync.Pool{New: func() any { return new(sealedBlock) }}
+
+// mostRecycled is how many bytes the parts of a block may have room for that is recycled,
+// and the values of a Writer.
+const mostRecycled = 1 << 20
+
+func (s *sealedBlock) recycle() {
+	s.heap = nil
+	if max(cap(s.keys), cap(s.own), cap(s.pages)) <= mostRecycled {
+		sealedBlocks.Put(s)
+	}
 }
 
 // compress makes the pages.
@@ -58,21 +74,10 @@ type pipeline struct {
 	fenceBytes int // of all these
 
 	under []*sealedBlock // not given back yet, the oldest first
-	free  []*sealedBlock // recycled
 }
 
 // most is how many blocks may be under way while the caller gathers the next one.
 func (p *pipeline) most() int { return p.helpers }
-
-// take returns a block to fill.
-func (p *pipeline) take() *sealedBlock {
-	if n := len(p.free); n > 0 {
-		s := p.free[n-1]
-		p.free = p.free[:n-1]
-		return s
-	}
-	return new(sealedBlock)
-}
 
 // add begins to compress s.
 func (p *pipeline) add(s *sealedBlock) {
@@ -112,9 +117,6 @@ func (p *pipeline) next() *sealedBlock {
 	return s
 }
 
-// recycle takes back what next returned.
-func (p *pipeline) recycle(s *sealedBlock) { p.free = append(p.free, s) }
-
 // bytes returns the raw bytes under way.
 func (p *pipeline) bytes() (n int64) {
 	for _, s := range p.under {
@@ -129,5 +131,4 @@ func (p *pipeline) drop() {
 		s := p.next()
 		DiscardPages(p.resident, []*cache.Page{s.form, s.values})
 	}
-	p.free = nil
 }
