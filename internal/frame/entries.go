@@ -27,28 +27,62 @@ type parts struct {
 	at  int      // the one being filled
 }
 
-// freeParts recycles the memory of entries that were reset, whoever gathers the next.
-var freeParts = sync.Pool{New: func() any { return new(parts) }}
-
-// mostFree is how many bytes the parts may have room for that are recycled: those that
-// gathered more keep them.
+// mostFree is how many bytes the parts that are free may have room for together.
 const mostFree = 1 << 20
+
+// freeParts are what entries that were reset have left to whoever gathers the next. Not a
+// sync.Pool: what that has kept for one processor it does not find for another.
+var freeParts struct {
+	sync.Mutex
+	all  []*parts // empty
+	room int      // bytes
+}
+
+// takeParts returns empty parts, with the memory of those that were freed last.
+func takeParts() *parts {
+	f := &freeParts
+	f.Lock()
+	defer f.Unlock()
+	n := len(f.all)
+	if n == 0 {
+		return new(parts)
+	}
+	p := f.all[n-1]
+	f.all[n-1] = nil
+	f.all = f.all[:n-1]
+	f.room -= p.room()
+	return p
+}
+
+// free gives p, which is empty, to others, unless too much is free already.
+func (p *parts) free() bool {
+	room := p.room()
+	f := &freeParts
+	f.Lock()
+	defer f.Unlock()
+	if f.room+room > mostFree {
+		return false
+	}
+	f.all = append(f.all, p)
+	f.room += room
+	return true
+}
 
 // Add adds an entry whose key is prefix and key, one behind the other.
 func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) {
 	if e.mem == nil {
-		e.mem = freeParts.Get().(*parts)
+		e.mem = takeParts()
 	}
 	need := MaxEntryHeaderBytes + len(prefix) + len(key) + len(value)
-	part := e.mem.room(need)
+	part := e.mem.fitting(need)
 	before := len(*part)
 	*part = AppendPrefixed(*part, kind, prefix, key, value)
 	e.bytes += len(*part) - before
 	e.count++
 }
 
-// room returns a part that has room for need bytes more.
-func (p *parts) room(need int) *[]byte {
+// fitting returns a part that has room for need bytes more.
+func (p *parts) fitting(need int) *[]byte {
 	for ; p.at < len(p.all); p.at++ {
 		if part := &p.all[p.at]; cap(*part)-len(*part) >= need {
 			return part
@@ -62,14 +96,19 @@ func (p *parts) room(need int) *[]byte {
 	return &p.all[p.at]
 }
 
-// reset empties all parts and returns how many bytes they have room for.
-func (p *parts) reset() (room int) {
+// room returns how many bytes all parts have room for when they are empty.
+func (p *parts) room() (n int) {
+	for _, part := range p.all {
+		n += cap(part)
+	}
+	return n
+}
+
+func (p *parts) reset() {
 	for i := range p.all {
 		p.all[i] = p.all[i][:0]
-		room += cap(p.all[i])
 	}
 	p.at = 0
-	return room
 }
 
 // OnlyDeletes reports whether there are entries in parts, and no put among them. A put,
@@ -102,11 +141,14 @@ func (e *Entries) Len() int { return e.count }
 // Bytes returns how long they are together.
 func (e *Entries) Bytes() int { return e.bytes }
 
-// Reset removes the entries. Nobody may use the parts any more.
+// Reset removes the entries. Nobody may use the parts any more: others gather in them
+// next, or e again where they are large.
 func (e *Entries) Reset() {
-	if e.mem != nil && e.mem.reset() <= mostFree {
-		freeParts.Put(e.mem)
+	e.bytes, e.count = 0, 0
+	if e.mem == nil {
+		return
+	}
+	if e.mem.reset(); e.mem.free() {
 		e.mem = nil
 	}
-	e.bytes, e.count = 0, 0
 }

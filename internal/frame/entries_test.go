@@ -57,6 +57,23 @@ func TestEntries(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { fill(&e, many) }); n > 0 {
 		t.Errorf("%v allocations to fill it again", n)
 	}
+	if n := testing.AllocsPerRun(10, func() {
+		var e Entries
+		fill(&e, 1000)
+		e.Reset()
+	}); n > 0 {
+		t.Errorf("%v allocations to fill another", n)
+	}
+	kept := make([]Entries, 30)
+	for i := range kept {
+		fill(&kept[i], 1000)
+	}
+	for i := range kept {
+		kept[i].Reset()
+	}
+	if freeParts.room > mostFree || freeParts.room < mostFree/2 {
+		t.Errorf("%d bytes are free, at most %d shall be", freeParts.room, mostFree)
+	}
 }
 
 // TestResetEntries: what is gathered after a reset does not touch what others gather with

@@ -12,7 +12,7 @@ type entry struct {
 }
 
 const (
-	chunkEntries = 8192
+	chunkEntries = 1024
 	chunkBytes   = chunkEntries * 16
 )
 
