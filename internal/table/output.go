@@ -8,11 +8,15 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// outputBytes is how much is gathered before it is written.
-const outputBytes = 256 << 10
+// outputBytes is how much is gathered before it is written, and outputRoom what a buffer
+// begins with: the page that is more than enough fits in.
+const (
+	outputBytes = 64 << 10
+	outputRoom  = outputBytes + DefaultBlockBytes*5/4
+)
 
 var outputBuffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, outputBytes*3/2)
+	b := make([]byte, 0, outputRoom)
 	return &b
 }}
 

@@ -25,9 +25,9 @@ type sealedBlock struct {
 // sealedBlocks recycles blocks that are in the file, whoever writes the next one.
 var sealedBlocks = sync.Pool{New: func() any { return new(sealedBlock) }}
 
-// mostRecycled is how many bytes the parts of a block may have room for that is recycled,
-// and the values of a Writer.
-const mostRecycled = 1 << 20
+// mostRecycled is how many bytes each part of a block may have room for that is recycled,
+// and the values of a Writer: what the largest page takes, compressed or not.
+const mostRecycled = 2 * block.MaxPageBytes
 
 func (s *sealedBlock) recycle() {
 	s.heap = nil
