@@ -69,6 +69,7 @@ type pipeline struct {
 	codec    block.Codec
 	helpers  int
 	resident *cache.Cache // gets the pages decoded; nil: they are not wanted
+	last     bool         // the block that comes is the last: a helper would only be waited for
 
 	blocks     int // that have come
 	fenceBytes int // of all these
@@ -79,14 +80,20 @@ type pipeline struct {
 // most is how many blocks may be under way while the caller gathers the next one.
 func (p *pipeline) most() int { return p.helpers }
 
-// add begins to compress s.
+// add begins to compress s. What it takes is some hundred microseconds, after which those
+// who wait for this processor come first: a commit must not wait for a whole flush. Not
+// after the last block, as the file is synced next: so a small table is written on one
+// processor, with one encoder.
 func (p *pipeline) add(s *sealedBlock) {
 	s.entry.valueHeap, s.entry.valuePages = len(s.heap), s.entry.valuePages[:0]
 	p.blocks++
 	p.fenceBytes += len(s.entry.fence)
 	p.under = append(p.under, s)
-	if p.helpers == 0 {
+	if p.helpers == 0 || p.last {
 		p.work(s)
+		if !p.last {
+			runtime.Gosched()
+		}
 		return
 	}
 	s.ready = make(chan struct{})
@@ -96,14 +103,12 @@ func (p *pipeline) add(s *sealedBlock) {
 	}()
 }
 
-// work is what a helper does for a block. It takes some hundred microseconds, after which
-// those who wait for its processor come first: a commit must not wait for a whole flush.
+// work is what a helper does for a block.
 func (p *pipeline) work(s *sealedBlock) {
 	s.compress(p.codec)
 	if p.resident != nil {
 		s.decode(p.resident)
 	}
-	runtime.Gosched()
 }
 
 // next waits for the oldest block and takes it out.

@@ -365,6 +365,7 @@ func DiscardPages(c *cache.Cache, pages []*cache.Page) {
 }
 
 func (w *Writer) finish() error {
+	w.pipeline.last = true
 	if w.keys.Rows() > 0 {
 		if err := w.seal(); err != nil && err != ErrFull {
 			return err
