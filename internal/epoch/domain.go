@@ -43,6 +43,7 @@ type retired struct {
 func New() *Domain {
 	d := &Domain{}
 	d.global.Store(1)
+	d.registry.chunkWithRoom(d) // not when the first reader comes, who is in a hurry
 	return d
 }
 

@@ -1,9 +1,8 @@
 package table
 
 import (
-	"sync"
-
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 // gathered is the memory in which a Writer gathers a block. It is recycled, whoever writes
@@ -17,7 +16,7 @@ type gathered struct {
 	encoded []byte // scratch
 }
 
-var gatherings = sync.Pool{New: func() any { return new(gathered) }}
+var gatherings recycle.Pool[gathered]
 
 // recycle empties g and gives it back.
 func (g *gathered) recycle() {

@@ -2,10 +2,10 @@ package table
 
 import (
 	"runtime"
-	"sync"
 
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 // sealedBlock is a block on its way to the file.
@@ -23,10 +23,10 @@ type sealedBlock struct {
 }
 
 // sealedBlocks recycles blocks that are in the file, whoever writes the next one.
-var sealedBlocks = sync.Pool{New: func() any { return new(sealedBlock) }}
+var sealedBlocks recycle.Pool[sealedBlock]
 
-// mostRecycled is how many bytes each part of a block may have room for that is recycled,
-// and the values of a Writer: what the largest page takes, compressed or not.
+// mostRecycled is how many bytes each buffer of a writer, and of a block, may have room for
+// that is recycled: what the largest page takes, compressed or not.
 const mostRecycled = 2 * block.MaxPageBytes
 
 func (s *sealedBlock) recycle() {

@@ -84,7 +84,7 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 		opts.BlockBytes = DefaultBlockBytes
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
-	w := &Writer{gathered: gatherings.Get().(*gathered), out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
+	w := &Writer{gathered: gatherings.Get(), out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
 	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, resident: opts.Resident}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
 	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
@@ -220,7 +220,7 @@ func (w *Writer) sealJumbo(value []byte) error {
 
 // encode moves the gathered keys to a new block.
 func (w *Writer) encode() *sealedBlock {
-	s := sealedBlocks.Get().(*sealedBlock)
+	s := sealedBlocks.Get()
 	s.keys = w.keys.Encode(s.keys[:0])
 	e := &s.entry
 	e.fence = append(e.fence[:0], w.fence...)
