@@ -10,7 +10,7 @@ import (
 // large as the one before, up to the greatest.
 const (
 	firstPart    = 4 << 10
-	greatestPart = 8 << 20
+	greatestPart = 1 << 20
 )
 
 // Entries gathers encoded entries in parts. No entry straddles two, and none is moved
