@@ -56,7 +56,8 @@ func (b *Batch) check(err error) bool {
 // Len returns the number of writes.
 func (b *Batch) Len() int { return b.entries.Len() }
 
-// Reset empties the batch and forgets its error; it keeps its memory for reuse.
+// Reset empties the batch and forgets its error. Its memory serves again: for whatever
+// batch comes next, or for this one where there is more than a megabyte of it.
 func (b *Batch) Reset() {
 	b.entries.Reset()
 	b.err = nil

@@ -33,13 +33,16 @@ func hasFlag(t *testing.T, b []byte, flag string) bool {
 	return false
 }
 
-// Huge pages are asked for while there is room for whole chunks. Once frames are
-// given back one by one they are forbidden, or the kernel would fill the holes.
+// Huge pages are asked for behind the first chunk while there is room for whole ones. Once
+// frames are given back one by one they are forbidden, or the kernel would fill the holes.
 func TestHeapAdvice(t *testing.T) {
 	noLeak(t)
-	b := NewBudget(2 * HugeBytes)
+	b := NewBudget(3 * HugeBytes)
 	h := NewHeap(b, ClassPages)
-	x := mustAlloc(t, h, frameBytes)
+	first, x := mustAlloc(t, h, HugeBytes), mustAlloc(t, h, frameBytes)
+	if hasFlag(t, first, "hg") {
+		t.Error("the first chunk asks for huge pages")
+	}
 	if !hasFlag(t, x, "hg") {
 		t.Skip("the kernel has no huge pages")
 	}
@@ -48,12 +51,13 @@ func TestHeapAdvice(t *testing.T) {
 	}
 	mustFree(t, h, x)
 	h.Scavenge(HugeBytes)
-	b.Add(ClassMemtable, 2*HugeBytes-int64(frameBytes))
+	b.Add(ClassMemtable, 2*HugeBytes-int64(frameBytes)) // a frame less than fits
 	y := mustAlloc(t, h, frameBytes)
 	if !hasFlag(t, y, "nh") {
 		t.Error("a chunk beyond the budget may be backed by huge pages")
 	}
 	mustFree(t, h, y)
+	mustFree(t, h, first)
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}

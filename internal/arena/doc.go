@@ -16,8 +16,9 @@
 // Placement is first fit by address: first among dirty frames, as touching fresh
 // memory costs 4-8 us per 4 KiB, then among all free frames, then in a new chunk.
 // Neighbouring free frames are one run by nature of the bitmap. If the limit has
-// room for a whole chunk it asks for huge pages and counts at once; otherwise it
-// forbids them, so that memory is taken frame by frame and small budgets hold.
+// room for a whole chunk, and there are others, it asks for huge pages and counts at
+// once; otherwise it forbids them, so that memory is taken frame by frame: small
+// budgets hold, and a store of a few pages does not take 2 MiB for them.
 // An allocation that would exceed its limit first gives dirty frames elsewhere
 // back to the system (and forbids huge pages in that chunk, or the kernel would
 // fill the holes again): fragmentation costs page faults, never an allocation.

@@ -206,14 +206,15 @@ func (h *Heap) place(n int, limit int64) (int, error) {
 	return h.grow(limit)
 }
 
-// grow maps a chunk: with huge pages, counted as a whole, if the limit has room
-// for that, otherwise frame by frame. It returns its index.
+// grow maps a chunk: with huge pages, counted as a whole, if there are others and the
+// limit has room for that, otherwise frame by frame: a heap may never hold more than a
+// few frames, and the first touch of a huge page takes 2 MiB. It returns its index.
 func (h *Heap) grow(limit int64) (int, error) {
 	mem, err := Map(HugeBytes)
 	if err != nil {
 		return 0, err
 	}
-	c := newChunk(mem, h.budget.Used()+HugeBytes <= limit)
+	c := newChunk(mem, len(h.mu.chunks) > 0 && h.budget.Used()+HugeBytes <= limit)
 	i, _ := find(h.mu.chunks, c.base)
 	h.mu.chunks = slices.Insert(h.mu.chunks, i, c)
 	h.mu.runs = slices.Insert(h.mu.runs, i, c.runs())

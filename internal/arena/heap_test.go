@@ -298,12 +298,13 @@ func TestHeapScavengeLowersTheBudget(t *testing.T) {
 	noLeak(t)
 	b := NewBudget(0)
 	h := NewHeap(b, ClassPages)
+	first := mustAlloc(t, h, HugeBytes) // the chunk without huge pages
 	stay, gone := mustAlloc(t, h, frameBytes), mustAlloc(t, h, 20*frameBytes)
 	for i := range stay {
 		stay[i] = 7
 	}
 	mustFree(t, h, gone)
-	if b.Used() != HugeBytes || h.Spare() != HugeBytes-int64(frameBytes) {
+	if b.Used() != 2*HugeBytes || h.Spare() != HugeBytes-int64(frameBytes) {
 		t.Fatalf("%d used, %d spare before", b.Used(), h.Spare())
 	}
 	if n := h.Scavenge(10*int64(frameBytes) - 1); n != 10*int64(frameBytes) {
@@ -312,20 +313,36 @@ func TestHeapScavengeLowersTheBudget(t *testing.T) {
 	h.check(t)
 	h.Scavenge(HugeBytes)
 	h.check(t)
-	if b.Used() != int64(frameBytes) {
-		t.Errorf("%d used with one frame allocated", b.Used())
+	if b.Used() != HugeBytes+int64(frameBytes) {
+		t.Errorf("%d used with a chunk and one frame allocated", b.Used())
 	}
 	if stay[0] != 7 || stay[frameBytes-1] != 7 {
 		t.Error("scavenging touched memory in use")
 	}
 	again := mustAlloc(t, h, 5*frameBytes)
-	if b.Used() != 6*int64(frameBytes) {
-		t.Errorf("%d used with six frames allocated", b.Used())
+	if b.Used() != HugeBytes+6*int64(frameBytes) {
+		t.Errorf("%d used with a chunk and six frames allocated", b.Used())
 	}
+	mustFree(t, h, first)
 	mustFree(t, h, stay)
 	mustFree(t, h, again)
 	if err := h.Close(); err != nil || b.Used() != 0 {
 		t.Fatalf("%v, %d used", err, b.Used())
+	}
+}
+
+// A heap of a few frames takes no more memory than these: it may stay so small.
+func TestHeapBeginsSmall(t *testing.T) {
+	noLeak(t)
+	b := NewBudget(0)
+	h := NewHeap(b, ClassPages)
+	x := mustAlloc(t, h, 3*frameBytes)
+	if b.Used() != int64(3*frameBytes) {
+		t.Errorf("%d used with three frames allocated", b.Used())
+	}
+	mustFree(t, h, x)
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

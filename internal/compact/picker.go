@@ -169,7 +169,10 @@ func newPicker(v *manifest.Version, in Inputs) *picker {
 	in.Multiplier = max(or(in.Multiplier, DefaultMultiplier), 2)
 	in.BaseBytes = max(or(in.BaseBytes, DefaultBaseBytes), 1)
 	in.TargetFileBytes = max(or(in.TargetFileBytes, DefaultTargetFileBytes), 1)
-	p := &picker{v: v, in: in, busy: make(map[*base.TableMeta]bool), levels: measure(v, &in)}
+	p := &picker{v: v, in: in, levels: measure(v, &in)}
+	if len(in.InProgress) > 0 {
+		p.busy = make(map[*base.TableMeta]bool)
+	}
 	for i := range in.InProgress {
 		for _, input := range in.InProgress[i].Inputs {
 			for _, t := range input.Tables {

@@ -14,6 +14,7 @@ import (
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/turn"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -98,13 +99,10 @@ func (e *Engine) backgroundError(err error) {
 	e.emit(report.Event{Kind: kind, Err: err})
 }
 
-// sleepUntil waits for d, or until woken, or until the store stops.
-func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) {
-	select {
-	case <-e.stopped.Done():
-	case <-wake:
-	case <-time.After(d):
-	}
+// sleepUntil waits for d, or until woken, or until the store stops, and reports whether
+// it was for d.
+func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) bool {
+	return turn.Sleep(d, wake, e.stopped.Done())
 }
 
 // compactor merges tables while there is debt.
@@ -156,7 +154,11 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if e.waitsForSpace() {
 		return false, nil // a flush comes first
 	}
-	job, ok := compact.Pick(e.state.Load().Version, e.pickInputs(idle))
+	v := e.state.Load().Version
+	if v.NumTables() == 0 {
+		return false, nil
+	}
+	job, ok := compact.Pick(v, e.pickInputs(idle))
 	if !ok {
 		return false, nil
 	}
@@ -267,11 +269,11 @@ func (e *Engine) leftoverTables() map[uint64]compact.Leftover {
 // keeper prepares spare segments and removes obsolete files.
 func (e *Engine) keeper() {
 	for {
-		select {
-		case <-e.stopped.Done():
+		quiet := e.sleepUntil(idleMark, e.wake)
+		if e.stopped.Err() != nil {
 			return
-		case <-e.wake:
-		case <-time.After(idleMark):
+		}
+		if quiet {
 			e.markIfQuiet()
 		}
 		e.epochs.Collect()

@@ -12,6 +12,9 @@ import (
 // each Retire a walk over all of them.
 const scanShare = 64
 
+// fewRetired functions are run without allocating anything for them.
+const fewRetired = 4
+
 // queueKeep is the greatest capacity an empty queue keeps.
 const queueKeep = 1024
 
@@ -40,6 +43,7 @@ type retired struct {
 func New() *Domain {
 	d := &Domain{}
 	d.global.Store(1)
+	d.registry.chunkWithRoom(d) // not when the first reader comes, who is in a hurry
 	return d
 }
 
@@ -58,9 +62,10 @@ func (d *Domain) Retire(free func()) {
 	d.mu.Lock()
 	d.mu.queue = append(d.mu.queue, retired{epoch: d.global.Add(1) - 1, free: free})
 	d.mu.sinceScan++
-	var batch []retired
+	var few [fewRetired]retired
+	batch := few[:0]
 	if d.mu.sinceScan*scanShare >= d.registry.count.Load() {
-		batch = d.takeReady()
+		batch = d.takeReady(batch)
 	}
 	d.mu.Unlock()
 	d.run(batch)
@@ -71,8 +76,9 @@ func (d *Domain) Collect() {
 	if d.pending.Load() == 0 {
 		return
 	}
+	var few [fewRetired]retired
 	d.mu.Lock()
-	batch := d.takeReady()
+	batch := d.takeReady(few[:0])
 	d.mu.Unlock()
 	d.run(batch)
 }
@@ -90,9 +96,9 @@ func (d *Domain) Pending() int { return int(d.pending.Load()) }
 // Participants returns how many slots are registered.
 func (d *Domain) Participants() int { return int(d.registry.count.Load()) }
 
-// takeReady removes and returns the functions that may run. d.mu is held, so
-// that everything in the queue was retired before the scan.
-func (d *Domain) takeReady() []retired {
+// takeReady moves the functions that may run to dst. d.mu is held, so that everything in
+// the queue was retired before the scan.
+func (d *Domain) takeReady(dst []retired) []retired {
 	d.mu.sinceScan = 0
 	oldest := d.oldestInside()
 	waiting := d.mu.queue[d.mu.head:]
@@ -101,13 +107,13 @@ func (d *Domain) takeReady() []retired {
 		n++
 	}
 	if n == 0 {
-		return nil
+		return dst
 	}
-	batch := slices.Clone(waiting[:n])
+	dst = append(dst, waiting[:n]...)
 	clear(waiting[:n])
 	d.mu.head += n
 	d.trimQueue()
-	return batch
+	return dst
 }
 
 // trimQueue gives back the taken part of the queue once it is half of it, so

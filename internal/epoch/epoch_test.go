@@ -426,6 +426,22 @@ func TestEnterAndSnapshotDoNotAllocate(t *testing.T) {
 	}
 }
 
+func TestRetireDoesNotAllocate(t *testing.T) {
+	d := New()
+	s := d.Register()
+	free := func() {}
+	if n := testing.AllocsPerRun(100, func() {
+		d.Retire(free)
+		s.Enter()
+		d.Retire(free)
+		d.Retire(free)
+		s.Exit()
+		d.Collect()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func BenchmarkEnterExit(b *testing.B) {
 	s := New().Register()
 	for b.Loop() {

@@ -1,46 +1,114 @@
 package frame
 
-import "github.com/cairndb/cairn/internal/base"
+import (
+	"sync"
+
+	"github.com/cairndb/cairn/internal/base"
+)
 
 // Parts of Entries: the first has room for a few entries, each next one is twice as
 // large as the one before, up to the greatest.
 const (
 	firstPart    = 4 << 10
-	greatestPart = 8 << 20
+	greatestPart = 1 << 20
 )
 
 // Entries gathers encoded entries in parts. No entry straddles two, and none is moved
 // when more come: memory that grows by copying is touched for the first time over and
 // over, which costs more than the copying. The zero value is empty.
 type Entries struct {
-	parts        [][]byte // in order; those behind at are empty
-	at           int      // the one being filled
+	mem          *parts // nil: nothing was added since Reset
 	bytes, count int
+}
+
+// parts is the memory of Entries.
+type parts struct {
+	all [][]byte // in order; those behind at are empty
+	at  int      // the one being filled
+}
+
+// mostFree is how many bytes the parts that are free may have room for together.
+const mostFree = 1 << 20
+
+// freeParts are what entries that were reset have left to whoever gathers the next. Not a
+// sync.Pool: what that has kept for one processor it does not find for another.
+var freeParts struct {
+	sync.Mutex
+	all  []*parts // empty
+	room int      // bytes
+}
+
+// takeParts returns empty parts, with the memory of those that were freed last.
+func takeParts() *parts {
+	f := &freeParts
+	f.Lock()
+	defer f.Unlock()
+	n := len(f.all)
+	if n == 0 {
+		return new(parts)
+	}
+	p := f.all[n-1]
+	f.all[n-1] = nil
+	f.all = f.all[:n-1]
+	f.room -= p.room()
+	return p
+}
+
+// free gives p, which is empty, to others, unless too much is free already.
+func (p *parts) free() bool {
+	room := p.room()
+	f := &freeParts
+	f.Lock()
+	defer f.Unlock()
+	if f.room+room > mostFree {
+		return false
+	}
+	f.all = append(f.all, p)
+	f.room += room
+	return true
 }
 
 // Add adds an entry whose key is prefix and key, one behind the other.
 func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) {
+	if e.mem == nil {
+		e.mem = takeParts()
+	}
 	need := MaxEntryHeaderBytes + len(prefix) + len(key) + len(value)
-	part := e.room(need)
+	part := e.mem.fitting(need)
 	before := len(*part)
 	*part = AppendPrefixed(*part, kind, prefix, key, value)
 	e.bytes += len(*part) - before
 	e.count++
 }
 
-// room returns a part that has room for need bytes more.
-func (e *Entries) room(need int) *[]byte {
-	for ; e.at < len(e.parts); e.at++ {
-		if p := &e.parts[e.at]; cap(*p)-len(*p) >= need {
-			return p
+// fitting returns a part that has room for need bytes more.
+func (p *parts) fitting(need int) *[]byte {
+	for ; p.at < len(p.all); p.at++ {
+		if part := &p.all[p.at]; cap(*part)-len(*part) >= need {
+			return part
 		}
 	}
 	size := firstPart
-	if e.at > 0 {
-		size = min(2*cap(e.parts[e.at-1]), greatestPart)
+	if p.at > 0 {
+		size = min(2*cap(p.all[p.at-1]), greatestPart)
 	}
-	e.parts = append(e.parts, make([]byte, 0, max(size, need)))
-	return &e.parts[e.at]
+	p.all = append(p.all, make([]byte, 0, max(size, need)))
+	return &p.all[p.at]
+}
+
+// room returns how many bytes all parts have room for when they are empty.
+func (p *parts) room() (n int) {
+	for _, part := range p.all {
+		n += cap(part)
+	}
+	return n
+}
+
+func (p *parts) reset() {
+	for i := range p.all {
+		p.all[i] = p.all[i][:0]
+	}
+	p.at = 0
 }
 
 // OnlyDeletes reports whether there are entries in parts, and no put among them. A put,
@@ -59,8 +127,13 @@ func OnlyDeletes(parts [][]byte) bool {
 	return any
 }
 
-// Parts returns the encoded entries. Some parts may be empty.
-func (e *Entries) Parts() [][]byte { return e.parts }
+// Parts returns the encoded entries, which are e's until Reset. Some parts may be empty.
+func (e *Entries) Parts() [][]byte {
+	if e.mem == nil {
+		return nil
+	}
+	return e.mem.all
+}
 
 // Len returns how many entries there are.
 func (e *Entries) Len() int { return e.count }
@@ -68,10 +141,14 @@ func (e *Entries) Len() int { return e.count }
 // Bytes returns how long they are together.
 func (e *Entries) Bytes() int { return e.bytes }
 
-// Reset removes the entries and keeps the memory.
+// Reset removes the entries. Nobody may use the parts any more: others gather in them
+// next, or e again where they are large.
 func (e *Entries) Reset() {
-	for i := range e.parts {
-		e.parts[i] = e.parts[i][:0]
+	e.bytes, e.count = 0, 0
+	if e.mem == nil {
+		return
 	}
-	e.at, e.bytes, e.count = 0, 0, 0
+	if e.mem.reset(); e.mem.free() {
+		e.mem = nil
+	}
 }

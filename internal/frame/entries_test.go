@@ -46,15 +46,50 @@ func TestEntries(t *testing.T) {
 		}
 		e.Reset()
 	}
-	fill := func() {
+	fill := func(e *Entries, n int) {
 		e.Reset()
-		for range 1000 {
+		for range n {
 			e.Add(base.KindPut, nil, []byte("key"), want100)
 		}
 	}
-	fill()
-	if n := testing.AllocsPerRun(10, fill); n > 0 {
+	many := mostFree / len(want100)
+	fill(&e, many)
+	if n := testing.AllocsPerRun(10, func() { fill(&e, many) }); n > 0 {
 		t.Errorf("%v allocations to fill it again", n)
+	}
+	if n := testing.AllocsPerRun(10, func() {
+		var e Entries
+		fill(&e, 1000)
+		e.Reset()
+	}); n > 0 {
+		t.Errorf("%v allocations to fill another", n)
+	}
+	kept := make([]Entries, 30)
+	for i := range kept {
+		fill(&kept[i], 1000)
+	}
+	for i := range kept {
+		kept[i].Reset()
+	}
+	if freeParts.room > mostFree || freeParts.room < mostFree/2 {
+		t.Errorf("%d bytes are free, at most %d shall be", freeParts.room, mostFree)
+	}
+}
+
+// TestResetEntries: what is gathered after a reset does not touch what others gather with
+// memory that came from it.
+func TestResetEntries(t *testing.T) {
+	var a, b Entries
+	a.Add(base.KindPut, nil, []byte("a"), want100)
+	a.Reset()
+	a.Reset() // gives nothing away a second time
+	b.Add(base.KindPut, nil, []byte("b"), want100)
+	a.Add(base.KindPut, nil, []byte("c"), want100)
+	for key, e := range map[string]*Entries{"b": &b, "c": &a} {
+		got, n := DecodeEntry(e.Parts()[0])
+		if string(got.Key) != key || n != e.Bytes() || e.Len() != 1 {
+			t.Errorf("entry %q of %d bytes, want %q of %d", got.Key, n, key, e.Bytes())
+		}
 	}
 }
 

@@ -182,6 +182,9 @@ func overlapping(tables []*base.TableMeta, low, high []byte) []*base.TableMeta {
 // Apply returns the version after an edit. An edit that breaks an invariant is a
 // *base.CorruptionError without a file; the receiver is unchanged in any case.
 func (v *Version) Apply(e *Edit) (*Version, error) {
+	if len(e.Added) == 0 && len(e.Removed) == 0 {
+		return v, nil // nobody changes a version
+	}
 	removed, err := removals(e)
 	if err != nil {
 		return nil, err

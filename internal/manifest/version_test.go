@@ -272,3 +272,11 @@ func TestDroppedStaysUntilCleared(t *testing.T) {
 		s = next
 	}
 }
+
+// An edit of log segments only, as each new one makes, copies no tables.
+func TestEditWithoutTablesKeepsTheVersion(t *testing.T) {
+	v := new(Version)
+	if next, err := v.Apply(&Edit{Segments: []Segment{{Num: 3}}}); next != v || err != nil {
+		t.Errorf("another version, %v", err)
+	}
+}

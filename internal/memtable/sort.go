@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 // sortKey is eight key bytes behind the chunk's common prefix, and the record.
@@ -20,7 +20,7 @@ type sortKey struct {
 // not counted to Memory.
 type sorter struct{ keys, spare []sortKey }
 
-var sorters = sync.Pool{New: func() any { return new(sorter) }}
+var sorters recycle.Pool[sorter]
 
 // keptKeys is how many keys a sorter may have room for that is kept: half a megabyte.
 const keptKeys = 16 << 10
@@ -33,7 +33,7 @@ func (s *sorter) recycle() {
 
 // sortChunk returns the puts and deletes among the records by key, newest first.
 func (t *Table) sortChunk(from, to int) []uint32 {
-	s := sorters.Get().(*sorter)
+	s := sorters.Get()
 	defer s.recycle()
 	skip := t.commonPrefix(from, to)
 	s.keys = slices.Grow(s.keys[:0], to-from)

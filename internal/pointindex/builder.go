@@ -1,9 +1,8 @@
 package pointindex
 
 import (
-	"sync"
-
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 type entry struct {
@@ -12,7 +11,7 @@ type entry struct {
 }
 
 const (
-	chunkEntries = 8192
+	chunkEntries = 1024
 	chunkBytes   = chunkEntries * 16
 )
 
@@ -20,7 +19,7 @@ type chunk [chunkEntries]entry
 
 // chunks recycles the memory of builders: touching fresh memory costs more than
 // what is done in it.
-var chunks = sync.Pool{New: func() any { return new(chunk) }}
+var chunks recycle.Pool[chunk]
 
 // Builder gathers entries until their number is known. It takes 16 bytes an
 // entry, counted to arena.ClassIndex. For one goroutine.
@@ -38,7 +37,7 @@ func NewBuilder(budget *arena.Budget) *Builder { return &Builder{budget: budget}
 func (b *Builder) Add(hash uint64, loc Loc) {
 	at := b.n % chunkEntries
 	if at == 0 {
-		b.full = append(b.full, chunks.Get().(*chunk))
+		b.full = append(b.full, chunks.Get())
 		b.budget.Add(arena.ClassIndex, chunkBytes)
 	}
 	b.full[len(b.full)-1][at] = entry{hash, loc & (1<<locBits - 1)}

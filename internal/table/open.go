@@ -76,7 +76,10 @@ func (r *Reader) readTail() (*tail, error) {
 	if size != r.meta.Size || size < minFileBytes {
 		return nil, base.Corruptf(r.name, size, "file has %d bytes, the manifest says %d", size, r.meta.Size)
 	}
-	w := &window{src: r.src, size: size}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	w := &window{src: r.src, size: size, buf: s.stored[:0]}
+	defer func() { s.stored = w.buf }()
 	if err := r.checkHeader(w); err != nil {
 		return nil, err
 	}

@@ -3,18 +3,19 @@ package table
 import (
 	"fmt"
 	"io"
-	"sync"
 
+	"github.com/cairndb/cairn/internal/recycle"
 	"github.com/cairndb/cairn/vfs"
 )
 
-// outputBytes is how much is gathered before it is written.
-const outputBytes = 256 << 10
+// outputBytes is how much is gathered before it is written, and outputRoom what a buffer
+// begins with: the page that is more than enough fits in.
+const (
+	outputBytes = 64 << 10
+	outputRoom  = outputBytes + DefaultBlockBytes*5/4
+)
 
-var outputBuffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, outputBytes*3/2)
-	return &b
-}}
+var outputBuffers recycle.Pool[[]byte]
 
 // output writes a file from front to back in few, large writes.
 type output struct {
@@ -25,7 +26,11 @@ type output struct {
 }
 
 func newOutput(f vfs.File, name string) output {
-	return output{f: f, name: name, buf: outputBuffers.Get().(*[]byte)}
+	buf := outputBuffers.Get()
+	if cap(*buf) == 0 {
+		*buf = make([]byte, 0, outputRoom)
+	}
+	return output{f: f, name: name, buf: buf}
 }
 
 // offset returns where in the file the next byte appended to buf will stand.
@@ -71,8 +76,9 @@ func (o *output) close() error {
 	if o.buf == nil {
 		return nil
 	}
-	*o.buf = (*o.buf)[:0]
-	outputBuffers.Put(o.buf)
+	if *o.buf = (*o.buf)[:0]; cap(*o.buf) <= mostRecycled {
+		outputBuffers.Put(o.buf)
+	}
 	o.buf = nil
 	if err := o.f.Close(); err != nil {
 		return fmt.Errorf("cairn: close %s: %w", o.name, err)

@@ -5,19 +5,35 @@ import (
 
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 // sealedBlock is a block on its way to the file.
 type sealedBlock struct {
 	entry indexEntry
 	keys  []byte        // raw key page
-	heap  []byte        // values
+	heap  []byte        // values: own, or the caller's
+	own   []byte        // memory for values
 	raw   int64         // bytes of the keys, as they came
 	pages []byte        // what will be in the file but for the checksums, which depend on the place
 	ends  []int         // of each page in pages, the key page first
 	ready chan struct{} // closed when pages is complete; nil: it is
 
 	form, values *cache.Page // the decoded pages, nil if not wanted, or there was no room
+}
+
+// sealedBlocks recycles blocks that are in the file, whoever writes the next one.
+var sealedBlocks recycle.Pool[sealedBlock]
+
+// mostRecycled is how many bytes each buffer of a writer, and of a block, may have room for
+// that is recycled: what the largest page takes, compressed or not.
+const mostRecycled = 2 * block.MaxPageBytes
+
+func (s *sealedBlock) recycle() {
+	s.heap = nil
+	if max(cap(s.keys), cap(s.own), cap(s.pages)) <= mostRecycled {
+		sealedBlocks.Put(s)
+	}
 }
 
 // compress makes the pages.
@@ -53,35 +69,31 @@ type pipeline struct {
 	codec    block.Codec
 	helpers  int
 	resident *cache.Cache // gets the pages decoded; nil: they are not wanted
+	last     bool         // the block that comes is the last: a helper would only be waited for
 
 	blocks     int // that have come
 	fenceBytes int // of all these
 
 	under []*sealedBlock // not given back yet, the oldest first
-	free  []*sealedBlock // recycled
 }
 
 // most is how many blocks may be under way while the caller gathers the next one.
 func (p *pipeline) most() int { return p.helpers }
 
-// take returns a block to fill.
-func (p *pipeline) take() *sealedBlock {
-	if n := len(p.free); n > 0 {
-		s := p.free[n-1]
-		p.free = p.free[:n-1]
-		return s
-	}
-	return new(sealedBlock)
-}
-
-// add begins to compress s.
+// add begins to compress s. What it takes is some hundred microseconds, after which those
+// who wait for this processor come first: a commit must not wait for a whole flush. Not
+// after the last block, as the file is synced next: so a small table is written on one
+// processor, with one encoder.
 func (p *pipeline) add(s *sealedBlock) {
 	s.entry.valueHeap, s.entry.valuePages = len(s.heap), s.entry.valuePages[:0]
 	p.blocks++
 	p.fenceBytes += len(s.entry.fence)
 	p.under = append(p.under, s)
-	if p.helpers == 0 {
+	if p.helpers == 0 || p.last {
 		p.work(s)
+		if !p.last {
+			runtime.Gosched()
+		}
 		return
 	}
 	s.ready = make(chan struct{})
@@ -91,14 +103,12 @@ func (p *pipeline) add(s *sealedBlock) {
 	}()
 }
 
-// work is what a helper does for a block. It takes some hundred microseconds, after which
-// those who wait for its processor come first: a commit must not wait for a whole flush.
+// work is what a helper does for a block.
 func (p *pipeline) work(s *sealedBlock) {
 	s.compress(p.codec)
 	if p.resident != nil {
 		s.decode(p.resident)
 	}
-	runtime.Gosched()
 }
 
 // next waits for the oldest block and takes it out.
@@ -111,9 +121,6 @@ func (p *pipeline) next() *sealedBlock {
 	}
 	return s
 }
-
-// recycle takes back what next returned.
-func (p *pipeline) recycle(s *sealedBlock) { p.free = append(p.free, s) }
 
 // bytes returns the raw bytes under way.
 func (p *pipeline) bytes() (n int64) {
@@ -129,5 +136,4 @@ func (p *pipeline) drop() {
 		s := p.next()
 		DiscardPages(p.resident, []*cache.Page{s.form, s.values})
 	}
-	p.free = nil
 }

@@ -43,6 +43,24 @@ func TestHelpersChangeNothing(t *testing.T) {
 	}
 }
 
+// The last block is not handed to a helper, for which the writer would only wait.
+func TestLastBlockHasNoHelper(t *testing.T) {
+	p := pipeline{codec: block.Zstd, helpers: 2}
+	for _, last := range []bool{false, true} {
+		p.last = last
+		s := &sealedBlock{keys: []byte("keys")}
+		p.add(s)
+		if (s.ready == nil) != last || p.next() != s || len(s.ends) != 1 {
+			t.Errorf("last %v: helped by another: %v, %d pages", last, !last, len(s.ends))
+		}
+	}
+	w := NewWriter(&memFile{}, WriterOptions{Helpers: 2})
+	w.Add([]byte("key"), 1, base.KindPut, nil)
+	if _, err := w.Finish(); err != nil || !w.pipeline.last {
+		t.Errorf("%v, or the last block was not said to be", err)
+	}
+}
+
 // However a writer with helpers ends, nothing is under way afterwards.
 func TestHelpersEnd(t *testing.T) {
 	c := manyBlocks()

@@ -62,17 +62,12 @@ type Writer struct {
 	meta  base.TableMeta
 	err   error // sticky
 
-	// The block being gathered.
-	keys    block.KeyBuilder
-	values  []byte
-	fence   []byte
-	goesOn  bool   // its first key is the last of the block before
-	encoded []byte // scratch
+	*gathered
+	goesOn bool // the first key of the block being gathered is the last of the block before
 
 	pipeline pipeline      // of blocks that are not in the file yet
 	pages    []*cache.Page // decoded, in the order of a Reader's slots; nil where there was no room
 
-	last      []byte // key of the row before
 	lastSeq   uint64
 	tombs     []tombstone.Tombstone
 	tombBytes int64
@@ -89,7 +84,7 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 		opts.BlockBytes = DefaultBlockBytes
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
-	w := &Writer{out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
+	w := &Writer{gathered: gatherings.Get(), out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
 	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, resident: opts.Resident}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
 	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
@@ -123,7 +118,7 @@ func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 		w.err = w.sealJumbo(value)
 		return w.err
 	}
-	w.values = append(w.values, value...)
+	w.addValue(value, w.opts.BlockBytes)
 	if w.raw() >= w.opts.BlockBytes {
 		w.err = w.seal()
 	}
@@ -208,7 +203,8 @@ func (w *Writer) AddRangeDelete(low, high []byte, seq uint64) error {
 // seal encodes the gathered block and begins another.
 func (w *Writer) seal() error {
 	s := w.encode()
-	s.heap, w.values = w.values, s.heap[:0]
+	s.own, w.values = w.values, s.own[:0]
+	s.heap = s.own
 	w.pipeline.add(s)
 	return w.emit(w.pipeline.most())
 }
@@ -217,17 +213,14 @@ func (w *Writer) seal() error {
 // caller's, so the block is in the file when sealJumbo returns.
 func (w *Writer) sealJumbo(value []byte) error {
 	s := w.encode()
-	own := s.heap
 	s.heap = value
 	w.pipeline.add(s)
-	err := w.emit(0)
-	s.heap = own
-	return err
+	return w.emit(0)
 }
 
 // encode moves the gathered keys to a new block.
 func (w *Writer) encode() *sealedBlock {
-	s := w.pipeline.take()
+	s := sealedBlocks.Get()
 	s.keys = w.keys.Encode(s.keys[:0])
 	e := &s.entry
 	e.fence = append(e.fence[:0], w.fence...)
@@ -244,7 +237,7 @@ func (w *Writer) emit(most int) error {
 		if err := w.append(s); err != nil {
 			return err
 		}
-		w.pipeline.recycle(s)
+		s.recycle()
 	}
 	if w.pipeline.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.pipeline.blocks == maxBlocks {
 		return ErrFull
@@ -313,6 +306,7 @@ func (w *Writer) Abandon() error {
 		w.err = errFinished
 	}
 	w.drop()
+	w.release()
 	return w.out.close()
 }
 
@@ -331,6 +325,9 @@ func (w *Writer) Finish() (base.TableMeta, error) {
 	w.err = errFinished
 	if err != nil {
 		w.drop()
+	}
+	w.release()
+	if err != nil {
 		return base.TableMeta{}, err
 	}
 	return w.meta, nil
@@ -350,6 +347,14 @@ func (w *Writer) drop() {
 	DiscardPages(w.opts.Resident, w.TakePages())
 }
 
+// release gives back the memory of blocks. Nothing can be added any more.
+func (w *Writer) release() {
+	if w.gathered != nil {
+		w.gathered.recycle()
+		w.gathered = nil
+	}
+}
+
 // DiscardPages frees pages that TakePages returned.
 func DiscardPages(c *cache.Cache, pages []*cache.Page) {
 	for _, p := range pages {
@@ -360,6 +365,7 @@ func DiscardPages(c *cache.Cache, pages []*cache.Page) {
 }
 
 func (w *Writer) finish() error {
+	w.pipeline.last = true
 	if w.keys.Rows() > 0 {
 		if err := w.seal(); err != nil && err != ErrFull {
 			return err
@@ -426,6 +432,7 @@ func (w *Writer) writeIndex() error {
 }
 
 func (w *Writer) writeProperties() error {
-	_, err := w.page(block.PageProperties, block.None, appendProperties(w.encoded[:0], &w.meta))
+	w.encoded = appendProperties(w.encoded[:0], &w.meta)
+	_, err := w.page(block.PageProperties, block.None, w.encoded)
 	return err
 }

@@ -170,8 +170,9 @@ func TestWriterBuffersAreBounded(t *testing.T) {
 	for i := range 400 {
 		w.Add(fmt.Appendf(nil, "%06d", i), 1, base.KindPut, make([]byte, 40<<10))
 		n := cap(*w.out.buf) + cap(w.values) + cap(w.encoded)
-		for _, s := range append(w.pipeline.free, w.pipeline.under...) {
-			n += cap(s.keys) + cap(s.heap) + cap(s.pages)
+		for _, s := range append(w.pipeline.under, sealedBlocks.Get()) {
+			n += cap(s.keys) + cap(s.own) + cap(s.pages)
+			s.recycle()
 		}
 		if n > 2<<20 {
 			t.Fatalf("buffers of %d bytes after %d rows", n, i)

@@ -18,7 +18,7 @@ const (
 	// While an index is being built a row costs its entry in the builder, which
 	// takes memory in units, and its part of the index.
 	builderRowBytes  = 16
-	builderUnitBytes = 128 << 10
+	builderUnitBytes = 16 << 10
 	indexRowBytes    = 11
 )
 

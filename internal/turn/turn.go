@@ -1,5 +1,5 @@
 // Package turn lets a goroutine wait until it is told that its work has been done by
-// another, or that its turn has come to do it.
+// another, or that its turn has come to do it; or sleep until there may be something to do.
 //
 // # Concurrency
 //

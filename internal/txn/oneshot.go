@@ -8,9 +8,9 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 )
 
-// scratch is what a one-shot call encodes its entry into.
+// scratch is what a one-shot call commits with.
 type scratch struct {
-	entry [2][]byte // all of it, or what stands before the value, and the caller's value
+	entry [2][]byte // of one encoded entry all, or what stands before the value, and the caller's value
 	w     engine.Write
 }
 
@@ -69,7 +69,9 @@ func Apply(e *engine.Engine, entries *frame.Entries) error {
 		e.BeginLarge()
 		defer e.EndLarge()
 	}
-	return apply(e, &engine.Write{}, entries.Parts(), entries.Bytes(), entries.Len())
+	s := scratches.Get().(*scratch)
+	defer s.recycle()
+	return apply(e, &s.w, entries.Parts(), entries.Bytes(), entries.Len())
 }
 
 // apply commits count entries of n bytes. For more than SpillBytes the caller has the
