@@ -56,8 +56,10 @@ func SyncParents(fsys vfs.FS, dir string, made int) error {
 // make the file, without which nobody can be writing, and then returns nil.
 func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Closer, error) {
 	name := filepath.Join(dir, base.FileName(base.FileLock, 0))
-	if _, err := fsys.Stat(name); readOnly && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if readOnly {
+		if _, err := fsys.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
 	}
 	deadline := time.Now().Add(timeout)
 	for {
