@@ -155,7 +155,9 @@ func encodeHolder(pid int, host string, since time.Time) []byte {
 	if !plainWord(host) {
 		host = "?"
 	}
-	return fmt.Appendf(nil, "%d %s %s\n", pid, host, since.Format(time.RFC3339))
+	line := append(strconv.AppendInt(nil, int64(pid), 10), ' ')
+	line = append(append(line, host...), ' ')
+	return append(since.AppendFormat(line, time.RFC3339), '\n')
 }
 
 // decodeHolder returns zeros for anything that encodeHolder did not write: the

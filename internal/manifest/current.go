@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,8 +31,18 @@ const maxCurrentBytes = 256
 // appendText appends the line.
 func (c current) appendText(dst []byte) []byte {
 	start := len(dst)
-	dst = fmt.Appendf(dst, "cairn %d %s %x %x ", currentVersion, base.FileName(base.FileManifest, c.Manifest), c.File[:], c.Store[:])
-	return fmt.Appendf(dst, "%08x\n", crc32.Checksum(dst[start:], base.Castagnoli))
+	dst = strconv.AppendInt(append(dst, "cairn "...), currentVersion, 10)
+	dst = append(append(dst, ' '), base.FileName(base.FileManifest, c.Manifest)...)
+	dst = hex.AppendEncode(append(dst, ' '), c.File[:])
+	dst = hex.AppendEncode(append(dst, ' '), c.Store[:])
+	dst = append(dst, ' ')
+	return appendChecksum(dst, dst[start:])
+}
+
+// appendChecksum appends what ends the line: the checksum of what stands before it.
+func appendChecksum(dst, before []byte) []byte {
+	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(before, base.Castagnoli))
+	return append(hex.AppendEncode(dst, sum), '\n')
 }
 
 // parseCurrent accepts exactly what appendText makes. name is for errors.
@@ -62,7 +73,7 @@ func clip(s string) []byte { return []byte(s[:min(len(s), 2*len(base.ID{}))]) }
 // checksummed reports whether the last field is the checksum of what stands before it.
 func checksummed(line []byte) bool {
 	at := strings.LastIndexByte(string(line), ' ') + 1
-	return string(line[at:]) == fmt.Sprintf("%08x\n", crc32.Checksum(line[:at], base.Castagnoli))
+	return string(line[at:]) == string(appendChecksum(nil, line[:at]))
 }
 
 // readCurrent reads and parses CURRENT. If there is none but files that prove
