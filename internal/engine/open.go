@@ -77,9 +77,8 @@ func (e *Engine) open0() error {
 // create makes an empty store, its first log segment with it: whoever makes a store is
 // going to write.
 func (e *Engine) create(made int) error {
-	if err := directory.SyncParents(e.cfg.FS, e.cfg.Dir, made); err != nil {
-		return err
-	}
+	e.parents = directory.SyncParents(e.cfg.FS, e.cfg.Dir, made)
+	defer e.parents() // nothing goes on after an Open that failed
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
 		return err
