@@ -45,10 +45,8 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 	if err != nil {
 		return err
 	}
-	if e.opened.Manifest == 0 {
-		if err := e.parents(); err != nil {
-			return err
-		}
+	if err := e.parents(); err != nil {
+		return err
 	}
 	log, err := manifest.Create(e.cfg.FS, e.cfg.Dir, e.store, e.newFileNum(), next.Snapshot())
 	if err != nil {
