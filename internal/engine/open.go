@@ -37,7 +37,7 @@ func newEngine(cfg Config) *Engine {
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
 		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
 		leftovers: map[uint64]compact.Leftover{}, parents: func() error { return nil },
-		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)

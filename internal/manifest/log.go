@@ -39,8 +39,8 @@ type Log struct {
 	// Published; written with mu held.
 	state    atomic.Pointer[State]
 	last     atomic.Uint64 // ordinal of the last edit that is synced
-	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them
-	off      atomic.Int64  // where the next frame goes; everything below is synced
+	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them, or a seal
+	off      atomic.Int64  // where the next frame goes; everything below is synced, but a seal
 	snapshot int64         // bytes of the file when it was made
 
 	mu struct {
@@ -277,7 +277,9 @@ func (l *Log) closeFile() error {
 func (l *Log) State() *State { return l.state.Load() }
 
 // SealedThrough returns the ordinal of the last edit behind which a later, synced
-// record carries a mark. Files that edits up to it made obsolete may be removed.
+// record carries a mark; of the last one of all once the log is sealed, though the
+// seal is not synced (docs/INVARIANTS.md, E5). Files that edits up to it made obsolete
+// may be removed.
 func (l *Log) SealedThrough() uint64 { return l.sealed.Load() }
 
 // Size returns the bytes written to the file.
