@@ -36,13 +36,12 @@ func (c current) appendText(dst []byte) []byte {
 	dst = hex.AppendEncode(append(dst, ' '), c.File[:])
 	dst = hex.AppendEncode(append(dst, ' '), c.Store[:])
 	dst = append(dst, ' ')
-	return appendChecksum(dst, dst[start:])
+	return appendSum(dst, crc32.Checksum(dst[start:], base.Castagnoli))
 }
 
-// appendChecksum appends what ends the line: the checksum of what stands before it.
-func appendChecksum(dst, before []byte) []byte {
-	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(before, base.Castagnoli))
-	return append(hex.AppendEncode(dst, sum), '\n')
+// appendSum appends what ends the line, given the checksum of what stands before it.
+func appendSum(dst []byte, sum uint32) []byte {
+	return append(hex.AppendEncode(dst, binary.BigEndian.AppendUint32(nil, sum)), '\n')
 }
 
 // parseCurrent accepts exactly what appendText makes. name is for errors.
@@ -73,7 +72,7 @@ func clip(s string) []byte { return []byte(s[:min(len(s), 2*len(base.ID{}))]) }
 // checksummed reports whether the last field is the checksum of what stands before it.
 func checksummed(line []byte) bool {
 	at := strings.LastIndexByte(string(line), ' ') + 1
-	return string(line[at:]) == string(appendChecksum(nil, line[:at]))
+	return string(line[at:]) == string(appendSum(nil, crc32.Checksum(line[:at], base.Castagnoli)))
 }
 
 // readCurrent reads and parses CURRENT. If there is none but files that prove
