@@ -62,9 +62,9 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 		return nil, err
 	}
 	l := &osLock{f: f, shared: shared}
-	err := l.check(name)
+	size, err := l.check(name)
 	if err == nil && !shared {
-		err = l.sign()
+		err = l.sign(size)
 	}
 	if err != nil {
 		l.Close()
@@ -93,29 +93,31 @@ type osLock struct {
 }
 
 // check makes sure that the locked inode is still the one the name leads to:
-// whoever removes a lock file must not leave two holders behind.
-func (l *osLock) check(name string) error {
+// whoever removes a lock file must not leave two holders behind. It returns the
+// file's size in bytes.
+func (l *osLock) check(name string) (size int64, err error) {
 	mine, err := l.f.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	named, err := os.Lstat(name)
 	if err == nil && os.SameFile(mine, named) {
-		return nil
+		return mine.Size(), nil
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "lock", Path: name, Err: errReplaced}
+		return 0, &fs.PathError{Op: "lock", Path: name, Err: errReplaced}
 	}
-	return err
+	return 0, err
 }
 
-// sign writes who holds the lock. A full disk must not keep a store from being
-// opened (deleting is the way out), so that one error is passed over.
-func (l *osLock) sign() error {
+// sign writes who holds the lock over the size bytes in the file. A full disk must not
+// keep a store from being opened (deleting is the way out), so that one error is passed
+// over.
+func (l *osLock) sign(size int64) error {
 	host, _ := os.Hostname() // unknown is written as "?"
 	line := encodeHolder(os.Getpid(), host, time.Now())
 	_, err := writeAll(l.f, line, 0)
-	if err == nil {
+	if err == nil && size > int64(len(line)) { // its last holder did not close it
 		err = l.f.Truncate(int64(len(line)))
 	}
 	if IsNoSpace(err) {
@@ -153,7 +155,9 @@ func encodeHolder(pid int, host string, since time.Time) []byte {
 	if !plainWord(host) {
 		host = "?"
 	}
-	return fmt.Appendf(nil, "%d %s %s\n", pid, host, since.Format(time.RFC3339))
+	line := append(strconv.AppendInt(nil, int64(pid), 10), ' ')
+	line = append(append(line, host...), ' ')
+	return append(since.AppendFormat(line, time.RFC3339), '\n')
 }
 
 // decodeHolder returns zeros for anything that encodeHolder did not write: the

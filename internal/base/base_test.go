@@ -80,6 +80,11 @@ func FuzzFileHeader(f *testing.F) {
 }
 
 func TestFileNames(t *testing.T) {
+	for num, want := range map[uint64]string{0: "000000.log", 9: "000009.log", 10: "000010.log", 99999: "099999.log", 100000: "100000.log", 1234567: "1234567.log"} {
+		if got := FileName(FileLog, num); got != want {
+			t.Errorf("segment %d is called %s, want %s", num, got, want)
+		}
+	}
 	for _, typ := range []FileType{FileLog, FileTable, FileManifest, FileCurrent, FileLock, FileTemp, FileReserve} {
 		for _, num := range []uint64{0, 1, 999999, 1000000, 1<<64 - 1} {
 			name := FileName(typ, num)

@@ -1,7 +1,6 @@
 package base
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -24,21 +23,32 @@ const (
 func FileName(t FileType, num uint64) string {
 	switch t {
 	case FileLog:
-		return fmt.Sprintf("%06d.log", num)
+		return numbered("", num, ".log")
 	case FileTable:
-		return fmt.Sprintf("%06d.sst", num)
+		return numbered("", num, ".sst")
 	case FileManifest:
-		return fmt.Sprintf("MANIFEST-%06d", num)
+		return numbered("MANIFEST-", num, "")
 	case FileCurrent:
 		return "CURRENT"
 	case FileLock:
 		return "LOCK"
 	case FileTemp:
-		return fmt.Sprintf("%06d.tmp", num)
+		return numbered("", num, ".tmp")
 	case FileReserve:
 		return "RESERVE"
 	}
 	panic("base: file type without a name")
+}
+
+// numbered returns a name with num in at least six digits. Every Open makes a few dozen
+// of them, so it does without package fmt.
+func numbered(before string, num uint64, after string) string {
+	var room [40]byte
+	b := append(room[:0], before...)
+	for least := uint64(100_000); least > max(num, 1); least /= 10 {
+		b = append(b, '0')
+	}
+	return string(append(strconv.AppendUint(b, num, 10), after...))
 }
 
 // ParseFileName is the inverse of FileName; a name that FileName cannot have

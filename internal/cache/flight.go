@@ -21,16 +21,13 @@ type flights struct {
 	seed   maphash.Seed
 	shards [flightShards]struct {
 		sync.Mutex
-		bySlot map[*Slot]*flight
+		bySlot map[*Slot]*flight // nil until it is needed: most caches of a short life need few
 		_      [64 - 16]byte
 	}
 }
 
 func (fs *flights) init() {
 	fs.seed = maphash.MakeSeed()
-	for i := range fs.shards {
-		fs.shards[i].bySlot = make(map[*Slot]*flight)
-	}
 }
 
 // join returns the flight for s; leader says that it is new, and that the caller
@@ -43,6 +40,9 @@ func (fs *flights) join(s *Slot) (f *flight, leader bool) {
 		return f, false
 	}
 	f = &flight{done: make(chan struct{})}
+	if shard.bySlot == nil {
+		shard.bySlot = make(map[*Slot]*flight)
+	}
 	shard.bySlot[s] = f
 	return f, true
 }

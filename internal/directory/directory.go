@@ -2,7 +2,8 @@
 //
 // # Concurrency
 //
-// Functions without state; whoever has the lock may clean.
+// Functions without state, but for a goroutine of SyncParents; whoever has the lock may
+// clean.
 package directory
 
 import (
@@ -11,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -35,11 +37,18 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	return made, wrap(fsys.MkdirAll(dir), "make directory of the store")
 }
 
-// SyncParents makes the entry of the store's directory durable, and those of its
-// parents. It does so for every store that is made, also where the directory was
-// there: an Open that failed may have made it, or the caller a moment ago. Further
-// up than that, what cannot be synced is not ours.
-func SyncParents(fsys vfs.FS, dir string, made int) error {
+// SyncParents begins to make the entry of the store's directory durable, and those of
+// its parents, beside whatever else is done, and returns what waits for the outcome. It
+// does so for every store that is made, also where the directory was there: an Open
+// that failed may have made it, or the caller a moment ago. Further up than that, what
+// cannot be synced is not ours.
+func SyncParents(fsys vfs.FS, dir string, made int) (wait func() error) {
+	outcome := make(chan error, 1)
+	go func() { outcome <- syncParents(fsys, dir, made) }()
+	return sync.OnceValue(func() error { return <-outcome })
+}
+
+func syncParents(fsys vfs.FS, dir string, made int) error {
 	for i := 0; filepath.Dir(dir) != dir; i++ {
 		dir = filepath.Dir(dir)
 		err := fsys.SyncDir(dir)
@@ -56,8 +65,10 @@ func SyncParents(fsys vfs.FS, dir string, made int) error {
 // make the file, without which nobody can be writing, and then returns nil.
 func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Closer, error) {
 	name := filepath.Join(dir, base.FileName(base.FileLock, 0))
-	if _, err := fsys.Stat(name); readOnly && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if readOnly {
+		if _, err := fsys.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
 	}
 	deadline := time.Now().Add(timeout)
 	for {

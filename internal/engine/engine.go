@@ -50,6 +50,7 @@ type Engine struct {
 	manifestMu sync.Mutex
 	manifest   *manifest.Log   // nil until the first log segment is made
 	opened     *manifest.State // as Open left it
+	parents    func() error    // waits until the name of a store that is being made is durable
 	logging    atomic.Bool     // manifest is not nil
 	nextFile   uint64
 

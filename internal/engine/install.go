@@ -45,6 +45,9 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 	if err != nil {
 		return err
 	}
+	if err := e.parents(); err != nil {
+		return err
+	}
 	log, err := manifest.Create(e.cfg.FS, e.cfg.Dir, e.store, e.newFileNum(), next.Snapshot())
 	if err != nil {
 		return e.noteManifestError(err)

@@ -36,8 +36,8 @@ func newEngine(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
 		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
-		leftovers: map[uint64]compact.Leftover{},
-		wake:      make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		leftovers: map[uint64]compact.Leftover{}, parents: func() error { return nil },
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
@@ -77,9 +77,8 @@ func (e *Engine) open0() error {
 // create makes an empty store, its first log segment with it: whoever makes a store is
 // going to write.
 func (e *Engine) create(made int) error {
-	if err := directory.SyncParents(e.cfg.FS, e.cfg.Dir, made); err != nil {
-		return err
-	}
+	e.parents = directory.SyncParents(e.cfg.FS, e.cfg.Dir, made)
+	defer e.parents() // nothing goes on after an Open that failed
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,8 +31,17 @@ const maxCurrentBytes = 256
 // appendText appends the line.
 func (c current) appendText(dst []byte) []byte {
 	start := len(dst)
-	dst = fmt.Appendf(dst, "cairn %d %s %x %x ", currentVersion, base.FileName(base.FileManifest, c.Manifest), c.File[:], c.Store[:])
-	return fmt.Appendf(dst, "%08x\n", crc32.Checksum(dst[start:], base.Castagnoli))
+	dst = strconv.AppendInt(append(dst, "cairn "...), currentVersion, 10)
+	dst = append(append(dst, ' '), base.FileName(base.FileManifest, c.Manifest)...)
+	dst = hex.AppendEncode(append(dst, ' '), c.File[:])
+	dst = hex.AppendEncode(append(dst, ' '), c.Store[:])
+	dst = append(dst, ' ')
+	return appendSum(dst, crc32.Checksum(dst[start:], base.Castagnoli))
+}
+
+// appendSum appends what ends the line, given the checksum of what stands before it.
+func appendSum(dst []byte, sum uint32) []byte {
+	return append(hex.AppendEncode(dst, binary.BigEndian.AppendUint32(nil, sum)), '\n')
 }
 
 // parseCurrent accepts exactly what appendText makes. name is for errors.
@@ -62,7 +72,7 @@ func clip(s string) []byte { return []byte(s[:min(len(s), 2*len(base.ID{}))]) }
 // checksummed reports whether the last field is the checksum of what stands before it.
 func checksummed(line []byte) bool {
 	at := strings.LastIndexByte(string(line), ' ') + 1
-	return string(line[at:]) == fmt.Sprintf("%08x\n", crc32.Checksum(line[:at], base.Castagnoli))
+	return string(line[at:]) == string(appendSum(nil, crc32.Checksum(line[:at], base.Castagnoli)))
 }
 
 // readCurrent reads and parses CURRENT. If there is none but files that prove

@@ -149,6 +149,7 @@ var errIndex = errors.New("index does not parse or contradicts itself")
 func (x *blockIndex) addPage(raw []byte, limit int64) error {
 	var e indexEntry
 	var prev, buf []byte
+	x.heap = slices.Grow(x.heap, len(raw))
 	for d := (decoder{b: raw}); len(d.b) > 0; {
 		decodeIndexEntry(&d, &e, prev, buf)
 		if d.bad {

@@ -80,6 +80,9 @@ func (r *Reader) readTail() (*tail, error) {
 	defer scratches.Put(s)
 	w := &window{src: r.src, size: size, buf: s.stored[:0]}
 	defer func() { s.stored = w.buf }()
+	if err := w.read(max(0, size-tailBytes), int(min(size, tailBytes))); err != nil {
+		return nil, err
+	}
 	if err := r.checkHeader(w); err != nil {
 		return nil, err
 	}
@@ -100,8 +103,8 @@ func (r *Reader) readTail() (*tail, error) {
 }
 
 func (r *Reader) checkHeader(w *window) error {
-	b, err := w.at(0, base.FileHeaderBytes)
-	if err != nil {
+	b := make([]byte, base.FileHeaderBytes)
+	if err := w.copy(b, 0); err != nil {
 		return err
 	}
 	h, err := base.DecodeFileHeader(b, base.FileTable, r.name)
@@ -218,8 +221,12 @@ func (r *Reader) checkEmptiness(t *tail) error {
 	return nil
 }
 
-// windowBytes is how much of a file is read at once while opening it.
-const windowBytes = 64 << 10
+// tailBytes is how much of a file's end is read first: of most tables all that stands
+// behind the blocks. What more there is comes in pieces of windowBytes.
+const (
+	tailBytes   = 8 << 10
+	windowBytes = 64 << 10
+)
 
 // window reads a file's tail with few calls: small pieces come from one larger read.
 type window struct {
@@ -229,20 +236,36 @@ type window struct {
 	off  int64
 }
 
+// holds reports whether n bytes at off have been read.
+func (w *window) holds(off int64, n int) bool {
+	return off >= w.off && off+int64(n) <= w.off+int64(len(w.buf))
+}
+
+// read makes the window n bytes at off, which lie in the file.
+func (w *window) read(off int64, n int) error {
+	w.buf, w.off = resize(w.buf, n), off
+	err := w.src.readAt(w.buf, off)
+	if err != nil {
+		w.buf = w.buf[:0]
+	}
+	return err
+}
+
 // at returns n bytes at off, valid until the next call. They lie in the file.
 func (w *window) at(off int64, n int) ([]byte, error) {
-	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
-		return w.buf[off-w.off:][:n:n], nil
+	if !w.holds(off, n) {
+		if err := w.read(off, int(min(w.size-off, int64(max(n, windowBytes))))); err != nil {
+			return nil, err
+		}
 	}
-	from, size := off, int64(max(n, windowBytes))
-	if w.size-off < size { // near the end: what comes before will be asked for next
-		from = max(0, min(off, w.size-size))
-		size = w.size - from
+	return w.buf[off-w.off:][:n:n], nil
+}
+
+// copy fills dst from off, and leaves the window where it is.
+func (w *window) copy(dst []byte, off int64) error {
+	if !w.holds(off, len(dst)) {
+		return w.src.readAt(dst, off)
 	}
-	w.buf, w.off = resize(w.buf, int(size)), from
-	if err := w.src.readAt(w.buf, from); err != nil {
-		w.buf = w.buf[:0]
-		return nil, err
-	}
-	return w.buf[off-from:][:n:n], nil
+	copy(dst, w.buf[off-w.off:])
+	return nil
 }

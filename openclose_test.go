@@ -1,0 +1,68 @@
+package cairn_test
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// TestCloseSyncs: closing a small store syncs its table, the table's name, and the edit
+// of the manifest that names the table; not the seal. With the power cut right after it
+// nothing is missing, and nothing is reported as dropped.
+func TestCloseSyncs(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Relaxed, cairn.Durable} {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		db := openAt(t, "/db", &cairn.Options{FS: fsys, Durability: durability})
+		for i := range 10 {
+			check(t, db.Put([]byte(strconv.Itoa(i)), make([]byte, 1500)))
+		}
+		syncs := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true})
+		dirs := fsys.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Sticky: true})
+		check(t, db.Close())
+		if syncs.Seen() != 2 || dirs.Seen() != 1 {
+			t.Errorf("%v: %d syncs of files and %d of directories, want 2 and 1", durability, syncs.Seen(), dirs.Seen())
+		}
+		for _, left := range []memfs.Choice{{}, memfs.Everything()} {
+			again := openAt(t, "/db", &cairn.Options{FS: disk.Crash(left)})
+			for i := range 10 {
+				if _, err := again.Get([]byte(strconv.Itoa(i))); err != nil {
+					t.Errorf("%v, %v: key %d: %v", durability, left, i, err)
+				}
+			}
+			if n := again.Stats().Recovery.DroppedBytes; n != 0 {
+				t.Errorf("%v, %v: %d bytes dropped", durability, left, n)
+			}
+		}
+	}
+}
+
+// brokenRoot cannot sync the root directory, and takes its time to say so.
+type brokenRoot struct{ *memfs.FS }
+
+func (f brokenRoot) SyncDir(dir string) error {
+	if dir != "/" {
+		return f.FS.SyncDir(dir)
+	}
+	time.Sleep(50 * time.Millisecond)
+	return syscall.EIO
+}
+
+// TestParentsBeforeCurrent: the directories above a new store are synced while its first
+// files are made, but there is no store before they are.
+func TestParentsBeforeCurrent(t *testing.T) {
+	disk := memfs.New()
+	_, err := cairn.Open("/db", &cairn.Options{FS: brokenRoot{disk}})
+	expect(t, err, syscall.EIO)
+	if _, err := disk.ReadFile("/db/CURRENT"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a store whose directory may be lost: %v", err)
+	}
+	openAt(t, "/db", &cairn.Options{FS: disk})
+}
