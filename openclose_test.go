@@ -3,7 +3,9 @@ package cairn_test
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,8 +15,8 @@ import (
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
-// TestCloseSyncs: closing a small store syncs its table, the table's name, and the edit
-// of the manifest that names the table; not the seal. With the power cut right after it
+// TestCloseSyncs: closing a small store syncs its table, the table's name, the edit
+// of the manifest that names the table, and the seal. With the power cut right after it
 // nothing is missing, and nothing is reported as dropped.
 func TestCloseSyncs(t *testing.T) {
 	for _, durability := range []cairn.Durability{cairn.Relaxed, cairn.Durable} {
@@ -27,8 +29,8 @@ func TestCloseSyncs(t *testing.T) {
 		syncs := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true})
 		dirs := fsys.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Sticky: true})
 		check(t, db.Close())
-		if syncs.Seen() != 2 || dirs.Seen() != 1 {
-			t.Errorf("%v: %d syncs of files and %d of directories, want 2 and 1", durability, syncs.Seen(), dirs.Seen())
+		if syncs.Seen() != 3 || dirs.Seen() != 1 {
+			t.Errorf("%v: %d syncs of files and %d of directories, want 3 and 1", durability, syncs.Seen(), dirs.Seen())
 		}
 		for _, left := range []memfs.Choice{{}, memfs.Everything()} {
 			again := openAt(t, "/db", &cairn.Options{FS: disk.Crash(left)})
@@ -41,6 +43,35 @@ func TestCloseSyncs(t *testing.T) {
 				t.Errorf("%v, %v: %d bytes dropped", durability, left, n)
 			}
 		}
+	}
+}
+
+// TestOpenReadsLittle: of the beginning of a table Open reads the header.
+func TestOpenReadsLittle(t *testing.T) {
+	fsys := faultfs.New(memfs.New())
+	db := openAt(t, "/db", &cairn.Options{FS: fsys})
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range 100 {
+		value := make([]byte, 4096)
+		for j := range value {
+			value[j] = byte(noise.Uint32())
+		}
+		check(t, db.Put([]byte(strconv.Itoa(i)), value))
+	}
+	check(t, db.Close())
+	fsys.StartTrace()
+	check(t, openAt(t, "/db", &cairn.Options{FS: fsys, ReadOnly: true}).Close())
+	headers := 0
+	for _, e := range fsys.Trace(faultfs.Read) {
+		if strings.HasSuffix(e.Name, ".sst") && e.Offset == 0 {
+			headers++
+			if e.Length != 64 {
+				t.Errorf("%d bytes were read for the header of %s", e.Length, e.Name)
+			}
+		}
+	}
+	if headers == 0 {
+		t.Error("no table was opened; the test shows nothing")
 	}
 }
 

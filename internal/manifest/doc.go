@@ -24,7 +24,6 @@
 //     log never holds an edit that recovery would refuse.
 //   - When Append returns nil the edit is synced; when it returns an error that
 //     matches base.ErrNoSpace nothing of it stands in the file and the log goes on.
-//   - A seal is written, not synced: it says what is durable without it.
 //   - After a failed write or sync a log refuses everything: it is never retried.
 //   - CURRENT names a manifest only after that manifest and its name are durable.
 //

@@ -39,8 +39,8 @@ type Log struct {
 	// Published; written with mu held.
 	state    atomic.Pointer[State]
 	last     atomic.Uint64 // ordinal of the last edit that is synced
-	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them, or a seal
-	off      atomic.Int64  // where the next frame goes; everything below is synced, but a seal
+	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them
+	off      atomic.Int64  // where the next frame goes; everything below is synced
 	snapshot int64         // bytes of the file when it was made
 
 	mu struct {
@@ -168,8 +168,7 @@ func (l *Log) Mark() error {
 
 // Seal ends the manifest of a store that is being closed: it appends the final
 // edit, which has to leave no live log segment, unless it says nothing new, and a seal,
-// and closes the file. When it returns the edit is synced; the seal, without which
-// nothing is lost, reaches the disk some time later.
+// and closes the file.
 // The report of a dropped tail is forgotten with it. Errors are those of Append;
 // room for edit and seal is reserved before either is written.
 func (l *Log) Seal(final *Edit) error {
@@ -209,7 +208,7 @@ func (e *Edit) omitKnown(s *State) {
 	}
 }
 
-// writeEnd writes and syncs the final edit, unless it changes nothing, then writes the seal.
+// writeEnd writes and syncs the final edit, unless it changes nothing, then the seal.
 func (l *Log) writeEnd(e *Edit) error {
 	n := frame.HeaderBytes
 	if payload := e.Append(nil); len(payload) > 0 {
@@ -223,7 +222,7 @@ func (l *Log) writeEnd(e *Edit) error {
 			return err
 		}
 	}
-	if err := l.put(frame.KindSeal, nil); err != nil {
+	if err := l.write(frame.KindSeal, nil); err != nil {
 		return err
 	}
 	l.sealed.Store(l.last.Load())
@@ -277,9 +276,7 @@ func (l *Log) closeFile() error {
 func (l *Log) State() *State { return l.state.Load() }
 
 // SealedThrough returns the ordinal of the last edit behind which a later, synced
-// record carries a mark; of the last one of all once the log is sealed, though the
-// seal is not synced (docs/INVARIANTS.md, E5). Files that edits up to it made obsolete
-// may be removed.
+// record carries a mark. Files that edits up to it made obsolete may be removed.
 func (l *Log) SealedThrough() uint64 { return l.sealed.Load() }
 
 // Size returns the bytes written to the file.
@@ -293,17 +290,6 @@ func (l *Log) Bloated() bool {
 
 // write appends one group of frames and syncs it.
 func (l *Log) write(kind frame.Kind, payload []byte) error {
-	if err := l.put(kind, payload); err != nil {
-		return err
-	}
-	if err := l.mu.f.Sync(); err != nil {
-		return l.breakOff("sync of "+l.name, err)
-	}
-	return nil
-}
-
-// put appends one group of frames.
-func (l *Log) put(kind frame.Kind, payload []byte) error {
 	off := l.off.Load()
 	g := group{id: l.id, sum: l.mu.sum, durable: uint64(off), ordinal: l.last.Load() - l.mu.before, parts: l.parts}
 	if kind == frame.KindEdit {
@@ -319,6 +305,9 @@ func (l *Log) put(kind frame.Kind, payload []byte) error {
 	}
 	if _, err := l.mu.f.WriteAt(b, off); err != nil {
 		return l.breakOff("write to "+l.name, err)
+	}
+	if err := l.mu.f.Sync(); err != nil {
+		return l.breakOff("sync of "+l.name, err)
 	}
 	l.mu.sum = g.sum
 	l.off.Store(end)

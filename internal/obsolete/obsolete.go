@@ -3,8 +3,8 @@
 //
 // # Invariants
 //
-// A file is removed once a later synced record of the manifest, or its seal, covers the
-// edit that made it useless (invariant E5 of docs/INVARIANTS.md) and nobody reads it.
+// A file is removed once a later synced record of the manifest covers the edit that made
+// it useless (invariant E5 of docs/INVARIANTS.md) and nobody reads it.
 //
 // # Concurrency
 //
