@@ -83,24 +83,24 @@ func (h *History) Synced(known []*Commit, at int) {
 }
 
 // Resolve settles the commits of unknown outcome once the store has been opened
-// again: they are there, for good, or will never be.
-func (h *History) Resolve(at int, there func(*Commit) bool) {
+// again: they are there, for good, or will never be. get returns what the store has.
+func (h *History) Resolve(at int, get func(key string) (value string, there bool)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last := uint64(0)
+	var there []*Commit
 	for _, c := range h.commits {
 		last = max(last, c.Seq)
-	}
-	for _, c := range h.commits {
 		if !c.Unknown {
 			continue
 		}
 		c.Unknown, c.Told = false, at
-		if there(c) {
-			last++
-			c.Err, c.Seq, c.Synced = nil, last, at
+		if _, ok := get(tagKey(c.Tag)); ok {
+			c.Err, c.Synced = nil, at
+			there = append(there, c)
 		}
 	}
+	settleOrder(there, last, get)
 }
 
 // Acknowledged returns the commits that have succeeded up to now.
@@ -139,11 +139,9 @@ func (h *History) Recovered(f *Found) *History {
 	for _, c := range append(slices.Clip(h.sorted[:f.Prefix]), f.Extra...) {
 		twin := *c
 		twin.Begun, twin.Told, twin.Synced, twin.Err, twin.Unknown = -1, 0, 0, nil, false
-		if twin.Seq == 0 {
-			twin.Seq = f.lastSeq(h) + 1
-		}
 		next.commits = append(next.commits, &twin)
 	}
+	settleOrder(next.commits[f.Prefix:], f.lastSeq(h), f.get)
 	next.firstTag = len(h.commits) + h.firstTag
 	return next
 }

@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,22 +51,75 @@ func (h *History) Judge(s *Store, m Moment) (*Found, error) {
 	if err := diff(without(h.state(f.Prefix, f.Extra), unsure), without(pairs, unsure)); err != nil {
 		return nil, fmt.Errorf("O4: of the state after %d commits and %d others: %w", f.Prefix, len(f.Extra), err)
 	}
+	for key := range unsure {
+		value, there := f.get(key)
+		if !slices.ContainsFunc(f.Extra, func(c *Commit) bool { return c.leaves(key, value, there) }) {
+			return nil, fmt.Errorf("O4: %q is %q (there: %v), which none of the %d commits left that wrote it last", key, value, there, len(f.Extra))
+		}
+	}
 	return f, nil
+}
+
+// get returns what the store held.
+func (f *Found) get(key string) (value string, there bool) {
+	i, there := slices.BinarySearchFunc(f.Pairs, key, func(p Pair, key string) int { return strings.Compare(p.Key, key) })
+	if !there {
+		return "", false
+	}
+	return f.Pairs[i].Value, true
 }
 
 // contested returns the keys that several commits wrote whose order nobody knows:
 // commits of unknown outcome that turned up.
 func contested(extra []*Commit) map[string]bool {
-	writers, several := map[string]*Commit{}, map[string]bool{}
+	several := map[string]bool{}
 	for _, c := range extra {
 		for _, op := range c.Ops {
-			if w := writers[op.Key]; w != nil && w != c {
+			if op.Kind != base.KindRangeDelete && slices.ContainsFunc(extra, func(d *Commit) bool { return d != c && d.writes(op.Key) }) {
 				several[op.Key] = true
 			}
-			writers[op.Key] = c
 		}
 	}
 	return several
+}
+
+// settleOrder gives commits of unknown outcome that are there their places behind the
+// sequence last. Whose write of a contested key came last is not known, but what it left
+// is: the last one is noted to have written that.
+func settleOrder(extra []*Commit, last uint64, get func(key string) (value string, there bool)) {
+	for i, c := range extra {
+		c.Seq = last + 1 + uint64(i)
+	}
+	for _, key := range slices.Sorted(maps.Keys(contested(extra))) {
+		op := Op{Kind: base.KindDelete, Key: key}
+		if value, there := get(key); there {
+			op = Op{base.KindPut, key, value}
+		}
+		c := extra[len(extra)-1]
+		c.Ops = append(slices.Clip(c.Ops), op)
+	}
+}
+
+// writes reports whether the commit changes key.
+func (c *Commit) writes(key string) bool {
+	return slices.ContainsFunc(c.Ops, func(op Op) bool { return op.touches(key) })
+}
+
+// leaves reports whether the commit writes key and leaves it so.
+func (c *Commit) leaves(key, value string, there bool) bool {
+	for _, op := range slices.Backward(c.Ops) {
+		if op.touches(key) {
+			return there == (op.Kind == base.KindPut) && (!there || op.Value == value)
+		}
+	}
+	return false
+}
+
+func (op Op) touches(key string) bool {
+	if op.Kind == base.KindRangeDelete {
+		return op.Key <= key && key < op.Value
+	}
+	return op.Key == key
 }
 
 func without(pairs []Pair, keys map[string]bool) []Pair {

@@ -87,9 +87,9 @@ func (r *Run) Open() bool {
 		return false
 	}
 	r.store = s
-	r.History.Resolve(r.At(), func(c *Commit) bool {
-		_, there, err := s.Get(tagKey(c.Tag))
-		return there || !r.note("Get", err)
+	r.History.Resolve(r.At(), func(key string) (string, bool) {
+		value, there, err := s.Get(key)
+		return value, there || !r.note("Get", err)
 	})
 	return true
 }

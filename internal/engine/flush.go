@@ -40,7 +40,9 @@ func (e *Engine) flushOldest() (did bool, err error) {
 // awaitOldest returns the oldest sealed layer, nil if there is none, once the
 // outcome of all commits in its segment is known: what fails must not reach a
 // table, and a large transaction that succeeds becomes an older layer, without
-// which the segment with its record must not become useless.
+// which the segment with its record must not become useless. While writing moves on
+// from commits that failed it waits too: until the new segment's link is durable, what they
+// left in a later segment is told from commits by the end of this one.
 func (e *Engine) awaitOldest() (*tree.Layer, error) {
 	c := &e.commit
 	c.mu.Lock()
@@ -52,7 +54,7 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 			return nil, nil
 		case c.failed != nil:
 			return nil, c.failed
-		case l.Mem == nil || !e.undecided(l.Mem):
+		case l.Mem == nil || !c.broken && !e.undecided(l.Mem):
 			return l, nil
 		case !c.leading && unwritten(l.Mem):
 			e.lead(nil)
