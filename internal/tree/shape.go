@@ -6,13 +6,9 @@ import "cmp"
 const MinSegment = 256 << 10
 
 const (
-	// quickSegment: smaller segments are four times as large as the one before, since they
-	// would be full before the next one is made.
+	// quickSegment: each segment is twice as large as the one before, smaller ones four
+	// times, since they would be full before the next one is made.
 	quickSegment = 4 << 20
-
-	// Others are twice as large as the one before, but beyond freeSegment no larger than all
-	// that has been written: the log, the spare and the space put aside stay in proportion.
-	freeSegment = 8 << 20
 
 	// To make a segment takes as long as to write a megabyte: a commit gets one that holds
 	// manyCommits like it if that takes no more than manyBytes, but at least fewCommits if
@@ -24,12 +20,9 @@ const (
 
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits for one part in firstShare, so that a store of a few writes makes no
-	// other; those from largeSegment on for one in largeShare, since there is time enough then,
-	// and the space is not taken before. What lies between is full before the next one is made.
-	dueShare     = 8
-	firstShare   = 4
-	largeShare   = 3
-	largeSegment = 8 << 20
+	// other.
+	dueShare   = 8
+	firstShare = 4
 
 	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
 	// room for at least: a segment of large ones may go on with small ones.
@@ -40,9 +33,8 @@ const (
 // Shape decides how large the next log segment and its memtable are. It learns from those
 // before. The zero value is that of a store just opened.
 type Shape struct {
-	bytes   int   // of the next segment
-	record  int   // bytes of segment per record, as the last one had
-	written int64 // bytes of sealed segments
+	bytes  int // of the next segment
+	record int // bytes of segment per record, as the last one had
 
 	// Of the commits to the active segment:
 	commit  int // bytes that the largest takes
@@ -88,8 +80,7 @@ func (s *Shape) Note(m *Memory, limit int) {
 	if s.bytes < quickSegment {
 		s.bytes *= 2
 	}
-	most := max(s.bytes, freeSegment, int(min(s.written, int64(limit))))
-	s.bytes = min(max(2*s.bytes, MinSegment), most, limit)
+	s.bytes = min(max(2*s.bytes, MinSegment), limit)
 }
 
 // learn learns from a memtable to which nothing is added any more, and returns how many
@@ -98,7 +89,6 @@ func (s *Shape) learn(m *Memory) int {
 	tail, _ := m.Seg.Tail()
 	used := int(tail.Offset())
 	s.record = max(16, used/m.Len())
-	s.written += int64(used)
 	s.commit, s.commits, s.entries = 0, 0, 0
 	return used
 }
@@ -106,12 +96,8 @@ func (s *Shape) learn(m *Memory) int {
 // NextDue reports whether the segment behind one of the given capacity, of which so many
 // bytes are used, should be made.
 func NextDue(used, capacity int) bool {
-	share := dueShare
-	switch {
-	case capacity <= MinSegment:
-		share = firstShare
-	case capacity >= largeSegment:
-		share = largeShare
+	if capacity <= MinSegment {
+		return used >= capacity/firstShare
 	}
-	return used >= capacity/share
+	return used >= capacity/dueShare
 }

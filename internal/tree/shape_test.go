@@ -12,7 +12,7 @@ import (
 func TestShape(t *testing.T) {
 	const limit = 64 << 20
 	var s Shape
-	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 8 << 20} {
+	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
 		s.Note(nil, limit)
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("%d bytes, want %d", size, want)
@@ -54,19 +54,6 @@ func TestShapeFollowsCommits(t *testing.T) {
 	}
 }
 
-// TestShapeInProportion: beyond 8 MiB no segment is larger than what has been written.
-func TestShapeInProportion(t *testing.T) {
-	var s Shape
-	sealed := sealedMemory(t, 3<<20)
-	for i, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 15 << 20, 18 << 20, 21 << 20} {
-		s.Note(sealed, 20<<20)
-		size, _ := s.Next(0, 0, 20<<20)
-		if got := size &^ (1<<18 - 1); got != min(want, 20<<20) {
-			t.Errorf("%d: %d bytes, want %d", i, got, want)
-		}
-	}
-}
-
 // sealedMemory returns a memtable with one record, whose segment is used to that many bytes
 // or a little more.
 func sealedMemory(t *testing.T, used int) *Memory {
@@ -88,7 +75,7 @@ func sealedMemory(t *testing.T, used int) *Memory {
 }
 
 func TestNextDue(t *testing.T) {
-	for _, c := range []struct{ capacity, from int }{{MinSegment, MinSegment / 4}, {1 << 20, 1 << 17}, {6 << 20, 6 << 17}, {9 << 20, 3 << 20}} {
+	for _, c := range []struct{ capacity, from int }{{MinSegment, MinSegment / 4}, {1 << 20, 1 << 17}, {16 << 20, 2 << 20}} {
 		if NextDue(c.from-1, c.capacity) || !NextDue(c.from, c.capacity) {
 			t.Errorf("capacity %d: not due from %d on", c.capacity, c.from)
 		}
