@@ -1,0 +1,5 @@
+//go:build !linux
+
+package harness
+
+func warmMemory() {}
