@@ -167,7 +167,6 @@ func (r *runner) child(ctx context.Context, c cell) (outcome, error) {
 		defer settle()
 	}
 	defer scratch.Remove(dir)
-	warmMemory()
 	o := order{Engine: c.driver.Info.Name, Params: c.Params, Root: r.root, Dir: dir}
 	out, err := r.bounded(ctx, o, c.limit(r.plan, r.cfg.Machine.SyncDelay))
 	if err == nil && out.Status.Bad() && full(dir) {
