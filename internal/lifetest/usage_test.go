@@ -79,3 +79,16 @@ func diskBytes(dir string) (n int64, names []string) {
 	})
 	return n, names
 }
+
+// logBytes returns the bytes of a store's log segments and of the space it has put aside.
+func logBytes(dir string) (n int64) {
+	_, names := diskBytes(dir)
+	for _, name := range names {
+		if filepath.Ext(name) == ".log" || name == "RESERVE" {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				n += info.Size()
+			}
+		}
+	}
+	return n
+}
