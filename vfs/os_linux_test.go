@@ -147,7 +147,7 @@ func TestMapBringsInOnePage(t *testing.T) {
 	defer f.Close()
 	const size = 4 << 20
 	if err := f.Preallocate(0, size); err != nil {
-		t.Skip(err)
+		t.Skipf("the file system of the test cannot preallocate, so no log is mapped there: %v", err)
 	}
 	b, err := f.(Mapper).Map(0, size)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestMapBringsInOnePage(t *testing.T) {
 	page := os.Getpagesize()
 	pages := make([]byte, size/page)
 	if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), size, uintptr(unsafe.Pointer(&pages[0]))); e != 0 {
-		t.Skip(e)
+		t.Skipf("the kernel does not say which pages are in memory: %v", e)
 	}
 	in := 0
 	for _, p := range pages {
