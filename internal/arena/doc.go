@@ -11,7 +11,10 @@
 // 4 KiB (or the system's page size). An allocation is a run of frames in one
 // chunk; a request beyond 2 MiB is a mapping of its own. A frame is in use, free
 // and dirty (memory stands behind it), or free and clean (none does). Dirty and
-// used frames count toward the budget, clean ones do not.
+// used frames count toward the budget, clean ones do not. An allocation of half a
+// frame or less is a piece of a frame in use, a slab, whose pieces are all of the same
+// size (Bonwick, USENIX 1994): it goes where there is a free one. A slab counts as a
+// whole, and its frame is free when its last piece is.
 //
 // Placement is first fit by address: first among dirty frames, as touching fresh
 // memory costs 4-8 us per 4 KiB, then among all free frames, then in a new chunk.

@@ -28,8 +28,8 @@ const spareChunks = 1
 const poison = 0xDB
 
 // Heap allocates memory for decoded pages, outside the Go heap, in whole frames
-// (4 KiB, or the page size of the operating system if that is greater). See the
-// package comment for the policy. All methods may be called from any goroutine;
+// (4 KiB, or the page size of the operating system if that is greater) and halves,
+// quarters, eighths and sixteenths of them. See the package comment for the policy. All methods may be called from any goroutine;
 // one mutex guards everything, as allocation is far from the hot path.
 type Heap struct {
 	budget *Budget
@@ -38,6 +38,7 @@ type Heap struct {
 		sync.Mutex
 		chunks  []*chunk           // by address
 		runs    []runs             // of the chunks, in the same order
+		slabs   slabs              // frames in use that are cut into pieces
 		large   map[uintptr][]byte // allocations that are mappings of their own
 		mapped  int64
 		counted int64 // bytes added to the budget
@@ -54,8 +55,8 @@ func NewHeap(b *Budget, c Class) *Heap {
 	return h
 }
 
-// Alloc returns n bytes, n > 0, starting at a frame, with unspecified contents. The
-// caller owns them until Free. It tries to stay within the budget, but exceeds
+// Alloc returns n bytes, n > 0, with unspecified contents; more than half a frame of them
+// start at a frame. The caller owns them until Free. It tries to stay within the budget, but exceeds
 // it rather than fail; the only errors are ErrHeapClosed and no memory at all.
 func (h *Heap) Alloc(n int) ([]byte, error) {
 	b, err := h.AllocWithin(n, h.budget.Limit())
@@ -134,10 +135,23 @@ func (h *Heap) alloc(n int, limit int64) ([]byte, error) {
 	if h.mu.closed {
 		return nil, ErrHeapClosed
 	}
-	size := roundUp(n, frameBytes)
-	var b []byte
-	var err error
-	if size > HugeBytes {
+	b, err := h.provide(n, limit)
+	if err != nil {
+		return nil, err
+	}
+	h.relieve()
+	return b[:n], nil
+}
+
+// provide finds memory for n bytes: a piece of a frame, frames of a chunk, or a mapping.
+func (h *Heap) provide(n int, limit int64) (b []byte, err error) {
+	class, small := slabClass(n)
+	if small {
+		if b = h.mu.slabs.take(class); b != nil {
+			return b, nil
+		}
+	}
+	if size := roundUp(n, frameBytes); size > HugeBytes {
 		b, err = h.allocLarge(size, limit)
 	} else {
 		b, err = h.allocFrames(size/frameBytes, limit)
@@ -146,8 +160,11 @@ func (h *Heap) alloc(n int, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	h.mu.inUse += int64(len(b))
-	h.relieve()
-	return b[:n], nil
+	if small {
+		h.mu.slabs.add(b, class)
+		b = h.mu.slabs.take(class)
+	}
+	return b, nil
 }
 
 // relieve gives free memory back while the whole budget is exceeded, by this
@@ -265,14 +282,25 @@ func (h *Heap) free(a uintptr) error {
 	c := h.mu.chunks[at]
 	offset := int(a - c.base)
 	i := offset / frameBytes
-	if offset%frameBytes != 0 || c.spans[i] == 0 {
+	offset %= frameBytes
+	if piece, empty, known := h.mu.slabs.give(c.base+uintptr(i*frameBytes), offset); known {
+		if piece == nil {
+			return ErrNotAllocated
+		}
+		if invariants.Enabled {
+			overwrite(piece)
+		}
+		if !empty {
+			return nil
+		}
+	} else if offset != 0 || c.spans[i] == 0 {
 		return ErrNotAllocated
 	}
 	n := c.vacate(i)
 	h.measure(c)
 	h.mu.inUse -= int64(n) * int64(frameBytes)
 	if invariants.Enabled {
-		overwrite(c.mem[offset : offset+n*frameBytes])
+		overwrite(c.mem[i*frameBytes : (i+n)*frameBytes])
 	}
 	if c.used == 0 {
 		h.unmapFree(spareChunks)

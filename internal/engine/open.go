@@ -45,6 +45,7 @@ func newEngine(cfg Config) *Engine {
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
 		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
+		Raw: func() int64 { return e.state.Load().RawBytes() },
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)

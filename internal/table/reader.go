@@ -60,9 +60,11 @@ func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok 
 		if !ok {
 			return Row{}, false, nil
 		}
-		p, err := r.keyPage(loc.Block())
-		if err != nil {
-			return Row{}, false, err
+		p := r.cache.Load(&r.slots[2*loc.Block()])
+		if p == nil {
+			if p, err = r.fillBlock(loc.Block()); err != nil {
+				return Row{}, false, err
+			}
 		}
 		keys := block.View(p.Data())
 		if bytes.Equal(keys.Key(loc.Row()), key) {
@@ -167,6 +169,31 @@ func (r *Reader) keyPage(b int) (*cache.Page, error) {
 // callers must not allocate.
 func (r *Reader) fillKeys(b int) (*cache.Page, error) {
 	return r.cache.Fill(&r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
+}
+
+// fillBlock is fillKeys for a Get whose key is most likely in the block, so that it needs
+// the value page next: where that is not resident either, one read of the file serves both.
+func (r *Reader) fillBlock(b int) (*cache.Page, error) {
+	e := &r.index.entries[b]
+	if e.valueHeap == 0 || e.jumbo() || r.cache.Load(&r.slots[2*b+1]) != nil {
+		return r.fillKeys(b)
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.stored = s.stored[:0]
+	p, err := r.cache.Fill(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
+		if err := r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
+			return err
+		}
+		return r.expandKeys(s, b, form)
+	})
+	if err == nil && len(s.stored) > 0 { // else another goroutine has read the keys
+		// What is wrong with the values is told to who asks for one.
+		_, _ = r.cache.Fill(&r.slots[2*b+1], int(e.valueHeap), func(heap []byte) error {
+			return r.decompress(s.stored[e.keyPage:], e.valueOff(), heap)
+		})
+	}
+	return p, err
 }
 
 // valuePage returns the value page of block b, which has exactly one; the

@@ -48,6 +48,52 @@ func TestGetDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// A get whose block is not in memory reads keys and values at once; where the values are
+// damaged, it is not the keys that are said to be.
+func TestGetReadsABlockOnce(t *testing.T) {
+	c := counters(2000, 100)
+	f, meta := c.write(t, WriterOptions{Codec: block.Zstd, BlockBytes: 8 << 10})
+	m := newRoom(t, 1<<30)
+	cold := func(f *memFile) *Reader {
+		rd := m.open(t, f, meta)
+		x, err := rd.BuildIndex(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rd.AttachIndex(x)
+		rd.cache.DropAll(rd.slots)
+		return rd
+	}
+	rd := cold(f)
+	get := func(key string) error {
+		m.slot.Enter()
+		defer m.slot.Exit()
+		_, ok, err := rd.Get([]byte(key), base.Hash([]byte(key)), everything)
+		if !ok && err == nil {
+			t.Fatalf("%s is gone", key)
+		}
+		return err
+	}
+	before := f.reads
+	for _, row := range c.rows {
+		if err := get(row.key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := f.reads - before; n != rd.Blocks() {
+		t.Errorf("%d reads by gets in %d blocks", n, rd.Blocks())
+	}
+
+	f = &memFile{b: bytes.Clone(f.b)}
+	rd = cold(f)
+	e := &rd.index.entries[0]
+	f.b[e.valueOff()+int64(e.valuePage)/2] ^= 1
+	var bad *base.CorruptionError
+	if err := get(c.rows[0].key); !errors.As(err, &bad) || bad.Offset != e.valueOff() {
+		t.Errorf("damaged values: %v, want corruption at %d", err, e.valueOff())
+	}
+}
+
 func TestIteratorDoesNotAllocateWithinABlock(t *testing.T) {
 	c := counters(3000, 4)
 	f, meta := c.write(t, WriterOptions{})

@@ -52,13 +52,10 @@ func resize(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// readPage reads and verifies the page of size bytes at off. It aliases s.stored.
-func (r *Reader) readPage(s *scratch, t block.PageType, off int64, size int) (block.Page, error) {
+// read reads size bytes at off into s.stored.
+func (r *Reader) read(s *scratch, off int64, size int) error {
 	s.stored = resize(s.stored, size)
-	if err := r.src.readAt(s.stored, off); err != nil {
-		return block.Page{}, err
-	}
-	return r.id.ParsePage(s.stored, t, off)
+	return r.src.readAt(s.stored, off)
 }
 
 // readKeys reads the key page of block b and expands it into form.
@@ -66,7 +63,17 @@ func (r *Reader) readKeys(b int, form []byte) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	e := &r.index.entries[b]
-	p, err := r.readPage(s, block.PageKeys, e.off, int(e.keyPage))
+	if err := r.read(s, e.off, int(e.keyPage)); err != nil {
+		return err
+	}
+	return r.expandKeys(s, b, form)
+}
+
+// expandKeys verifies the key page of block b, with which s.stored begins, and expands it
+// into form.
+func (r *Reader) expandKeys(s *scratch, b int, form []byte) error {
+	e := &r.index.entries[b]
+	p, err := r.id.ParsePage(s.stored[:e.keyPage], block.PageKeys, e.off)
 	if err != nil {
 		return err
 	}
@@ -96,7 +103,15 @@ func (r *Reader) readValues(b int, heap []byte) error {
 func (r *Reader) readValuePage(off int64, size int, dst []byte) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	p, err := r.readPage(s, block.PageValues, off, size)
+	if err := r.read(s, off, size); err != nil {
+		return err
+	}
+	return r.decompress(s.stored, off, dst)
+}
+
+// decompress verifies a value page that stands at off and decompresses it into dst.
+func (r *Reader) decompress(stored []byte, off int64, dst []byte) error {
+	p, err := r.id.ParsePage(stored, block.PageValues, off)
 	if err != nil {
 		return err
 	}

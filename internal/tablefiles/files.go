@@ -29,6 +29,7 @@ type Files struct {
 	Share  int64         // bytes point indexes may take
 
 	Profile Profile
+	Raw     func() int64       // bytes of keys and values in the store's tables
 	NewNum  func() uint64      // an unused file number
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
@@ -144,6 +145,7 @@ func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint
 		return nil, num, fmt.Errorf("create table: %w", err)
 	}
 	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
+	opts.BlockBytes = blockBytes(f.Raw(), f.Budget.Limit())
 	return table.NewWriter(file, opts), num, nil
 }
 

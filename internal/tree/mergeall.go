@@ -14,6 +14,17 @@ func (rs *State) TableBytes() (n int64) {
 	return n
 }
 
+// RawBytes returns the bytes of keys and values in all tables; of no state, 0.
+func (rs *State) RawBytes() (n int64) {
+	if rs == nil {
+		return 0
+	}
+	for _, meta := range rs.Version.Tables() {
+		n += meta.RawBytes
+	}
+	return n
+}
+
 // WorthMergingAll reports whether there are memtables, and so much in them and above
 // the last level that it would be merged into the last level anyway, and no more than
 // limit bytes in all.
