@@ -25,6 +25,12 @@ func (o *osFile) Map(off int64, n int) (b []byte, err error) {
 // Unmap ends a mapping that Map made.
 func Unmap(b []byte) error { return unix.Munmap(b) }
 
+// StartWriteback implements WriteStarter. Without a flag to wait, sync_file_range leaves an
+// error of the device to be told by fdatasync.
+func (o *osFile) StartWriteback(off, n int64) {
+	_ = o.control(func(fd int) error { return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE) })
+}
+
 func preallocate(o *osFile, off, n int64) error {
 	err := o.control(func(fd int) error { return unix.Fallocate(fd, 0, off, n) })
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -167,4 +168,27 @@ func TestMapBringsInOnePage(t *testing.T) {
 	if in < 1 || in > 1<<16/page {
 		t.Errorf("%d of %d pages are in memory after a store to one", in, len(pages))
 	}
+}
+
+func TestStartWriteback(t *testing.T) {
+	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bytes.Repeat([]byte("0123456789abcdef"), 128<<10)
+	if _, err := f.WriteAt(b, 0); err != nil {
+		t.Fatal(err)
+	}
+	s := f.(WriteStarter)
+	s.StartWriteback(0, int64(len(b)))
+	s.StartWriteback(1<<40, 1<<20) // where there is nothing
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(b))
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, b) {
+		t.Fatalf("read back: %v", err)
+	}
+	f.Close()
+	s.StartWriteback(0, int64(len(b))) // of a closed file it does nothing
 }

@@ -59,6 +59,15 @@ type File interface {
 	Size() (int64, error)
 }
 
+// WriteStarter is a File that can begin to write to the device. It is optional.
+type WriteStarter interface {
+	// StartWriteback begins to write to the device what was written to the n bytes at off,
+	// and does not wait for it: the Sync that follows finds less to do, and those of other
+	// files meanwhile are not behind all of it. Nothing is durable by it, and an error is told
+	// by the Sync that follows.
+	StartWriteback(off, n int64)
+}
+
 // Mapper is a File whose bytes can be written by storing them. It is optional.
 type Mapper interface {
 	// Map maps bytes [off, off+n) for writing, shared with everybody who reads the file:

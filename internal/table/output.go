@@ -15,6 +15,10 @@ const (
 	outputRoom  = outputBytes + DefaultBlockBytes*5/4
 )
 
+// startBytes is how much is written before the device is asked to begin with it. A table
+// that it were given whole at the end would stand before the syncs of commits in its queue.
+const startBytes = 1 << 20
+
 var outputBuffers recycle.Pool[[]byte]
 
 // output writes a file from front to back in few, large writes.
@@ -23,6 +27,7 @@ type output struct {
 	name    string
 	buf     *[]byte // pooled; what is not written yet
 	written int64
+	started int64 // the device was asked to write what stands before
 }
 
 func newOutput(f vfs.File, name string) output {
@@ -57,6 +62,12 @@ func (o *output) flush() error {
 		b = b[n:]
 	}
 	*o.buf = (*o.buf)[:0]
+	if n := o.written - o.started; n >= startBytes {
+		if f, ok := o.f.(vfs.WriteStarter); ok {
+			f.StartWriteback(o.started, n)
+		}
+		o.started = o.written
+	}
 	return nil
 }
 

@@ -202,3 +202,36 @@ func TestSmallPairsCostNextToNothing(t *testing.T) {
 		}
 	}
 }
+
+// starter notes what the device was asked to begin with.
+type starter struct {
+	*memFile
+	until int64
+	calls int
+	t     *testing.T
+}
+
+func (s *starter) StartWriteback(off, n int64) {
+	if off != s.until || n < startBytes || off+n > int64(len(s.b)) || s.syncs > 0 {
+		s.t.Errorf("%d bytes at %d after %d, of %d written, %d syncs", n, off, s.until, len(s.b), s.syncs)
+	}
+	s.until, s.calls = off+n, s.calls+1
+}
+
+// A long table is given to the device in pieces while it is written.
+func TestWriterStartsWritebackEarly(t *testing.T) {
+	c := counters(5000, 1000)
+	s := &starter{memFile: &memFile{}, t: t}
+	w := NewWriter(s, WriterOptions{Codec: block.None})
+	for _, r := range c.rows {
+		if err := w.Add([]byte(r.key), r.seq, r.kind, []byte(r.val)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if size := int64(len(s.b)); s.calls < 4 || size-s.until > startBytes+outputRoom {
+		t.Errorf("%d calls, up to %d of %d bytes", s.calls, s.until, size)
+	}
+}

@@ -55,6 +55,7 @@ var memoryColumns = []result.Column{
 	{Key: "uniform", Title: "get uniform", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "zipf", Title: "get zipf", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "pairs", Title: "scan pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},
+	{Key: "mixed", Title: "gets and puts", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 }
@@ -64,7 +65,7 @@ func memoryReads(n int) int { return min(n, 30_000) }
 
 func memoryConditions(p Params) []string {
 	return []string{
-		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), and a scan of all pairs", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N)),
+		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), a scan of all pairs, and %d times a get or a put (half and half, not synced) of a uniform key", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N), memoryReads(p.N)),
 		fmt.Sprintf("the memory allowed is %d MiB, %s: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20, shareOfSet(p)),
 		"where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it. Where nothing did, the page cache may hold the whole set, and the figures are of memory",
 		"peak RSS counts pages of mapped files too, which the kernel can take back; every value read is compared",
@@ -85,7 +86,7 @@ func memoryEstimate(p Params, e engine.Info, _ time.Duration) time.Duration {
 	if isBolt(e) || !e.Can(engine.CanBatch) {
 		perKey = 60 * time.Microsecond
 	}
-	return time.Second + time.Duration(p.N)*perKey + time.Duration(memoryReads(p.N))*2*60*time.Microsecond
+	return time.Second + time.Duration(p.N)*perKey + time.Duration(memoryReads(p.N))*3*60*time.Microsecond
 }
 
 func runMemory(rec *Recorder, d engine.Driver, dir string, p Params) error {
@@ -132,13 +133,23 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 			return err
 		}
 	}
-	walker, ok := store.(engine.PairWalker)
-	if !ok {
+	if walker, ok := store.(engine.PairWalker); ok {
+		w := e.newWalk(d.Info.Can(engine.CanOrder))
+		if _, err := rec.Phase("pairs", p.N, func() error { return w.end(walker.Pairs(w.pair)) }); err != nil {
+			return err
+		}
+	} else {
 		rec.None(d.Info.Cannot[engine.CanPairs], "pairs")
-		return nil
 	}
-	w := e.newWalk(d.Info.Can(engine.CanOrder))
-	_, err := rec.Phase("pairs", p.N, func() error { return w.end(walker.Pairs(w.pair)) })
+	m := &mixed{expectation: e, store: store, rng: rand.New(rand.NewPCG(p.Seed, 19)), versions: make([]uint64, p.N)}
+	_, err := rec.Phase("mixed", reads, func() error {
+		for range reads {
+			if _, err := m.operation(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return err
 }
 
