@@ -2,10 +2,11 @@ package block
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
-// column is one stored column of integers, read from front to back by next.
+// column is one stored column of integers, read from front to back by take.
 // Planes (all low bytes, then all second bytes ...) rather than whole integers,
 // because the codec behind finds much more in bytes of one significance.
 type column struct {
@@ -94,31 +95,63 @@ func cutColumn(b []byte, n int) (c column, rest []byte, ok bool) {
 	return c, rest, true
 }
 
-// next returns the next integer; it may be called as often as the column has integers.
-func (c *column) next() uint64 {
-	i := c.at
-	c.at++
+// chunk is how many integers are taken from a column at a time, into memory on the stack.
+const chunk = 64
+
+// take reads the next len(dst) integers, which the column has.
+func (c *column) take(dst []uint64) {
+	at := c.at
+	c.at += len(dst)
 	if !c.delta {
-		switch c.width {
-		case 0:
-			return c.base
-		case 1:
-			return c.base + uint64(c.planes[i])
-		}
-		return c.plane(i)
+		c.sums(dst, at)
+		return
 	}
-	if i > 0 {
-		c.last += unzigzag(c.plane(i - 1))
+	if at == 0 && len(dst) > 0 {
+		dst[0], dst, at = c.last, dst[1:], 1
 	}
-	return c.last
+	c.sums(dst, at-1)
+	for i, z := range dst {
+		c.last += unzigzag(z)
+		dst[i] = c.last
+	}
 }
 
-func (c *column) plane(i int) uint64 {
-	x := uint64(0)
-	for k := 0; k < c.width; k++ {
-		x |= uint64(c.planes[k*c.stride+i]) << (8 * k)
+// sums sets dst to base plus what the planes hold from index at on.
+func (c *column) sums(dst []uint64, at int) {
+	for i := range dst {
+		dst[i] = c.base
 	}
-	return c.base + x
+	for k := range c.width {
+		plane := c.planes[k*c.stride+at:][:len(dst)]
+		for i, x := range plane {
+			dst[i] += uint64(x) << (8 * k)
+		}
+	}
+}
+
+// each calls fn with all n integers, some at a time, and the index of the first of them.
+func (c column) each(n int, fn func(from int, part []uint64)) {
+	var part [chunk]uint64
+	for from := 0; from < n; from += chunk {
+		p := part[:min(chunk, n-from)]
+		c.take(p)
+		fn(from, p)
+	}
+}
+
+// survey returns the extremes of all n integers, n >= 1, and their sum.
+func (c column) survey(n int) (low, high, sum uint64) {
+	if c.constant() {
+		return c.base, c.base, c.base * uint64(n)
+	}
+	low = math.MaxUint64
+	c.each(n, func(_ int, part []uint64) {
+		for _, x := range part {
+			low, high = min(low, x), max(high, x)
+			sum += x
+		}
+	})
+	return low, high, sum
 }
 
 func zigzag(d uint64) uint64 { return d<<1 ^ uint64(int64(d)>>63) }

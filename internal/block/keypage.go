@@ -3,6 +3,7 @@ package block
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -54,77 +55,135 @@ type formWriter struct {
 }
 
 func (f *formWriter) putSeqs(s *storedKeys) {
-	c, at := s.seq, f.seqs
-	for i := 0; f.seqBytes > 0 && i < s.rows; i++ {
-		if x := c.next() - s.seqLow; f.seqBytes == 4 {
-			binary.LittleEndian.PutUint32(f.form[at:], uint32(x))
-		} else {
-			binary.LittleEndian.PutUint64(f.form[at:], x)
-		}
-		at += f.seqBytes
+	if f.seqBytes == 0 {
+		return
 	}
+	at := f.seqs
+	s.seq.each(s.rows, func(_ int, part []uint64) {
+		for _, x := range part {
+			if x -= s.seqLow; f.seqBytes == 4 {
+				binary.LittleEndian.PutUint32(f.form[at:], uint32(x))
+			} else {
+				binary.LittleEndian.PutUint64(f.form[at:], x)
+			}
+			at += f.seqBytes
+		}
+	})
 }
 
 func (f *formWriter) putKinds(s *storedKeys) {
-	c := s.kind
-	for i := 0; f.kinds > 0 && i < s.rows; i++ {
-		f.form[f.kinds+i] = byte(c.next())
+	if f.kinds == 0 {
+		return
 	}
+	s.kind.each(s.rows, func(from int, part []uint64) {
+		for i, x := range part {
+			f.form[f.kinds+from+i] = byte(x)
+		}
+	})
 }
 
 func (f *formWriter) putValues(s *storedKeys) {
 	if f.valEnds == 0 {
 		return
 	}
-	c, end := s.val, uint32(0)
-	for at := f.valEnds; ; at += 4 {
-		binary.LittleEndian.PutUint32(f.form[at:], end)
-		if c.at == s.rows {
-			return
+	end, at := uint32(0), f.valEnds
+	binary.LittleEndian.PutUint32(f.form[at:], 0)
+	s.val.each(s.rows, func(_ int, part []uint64) {
+		for _, n := range part {
+			end += uint32(n)
+			at += 4
+			binary.LittleEndian.PutUint32(f.form[at:], end)
 		}
-		end += uint32(c.next())
-	}
+	})
 }
 
 // putKeys writes the key heap, the ends of keys and the norms, and checks that
 // every row comes after the one before. The one before is the only part of the
 // form it reads.
 func (f *formWriter) putKeys(s *storedKeys) error {
-	heap, suffixes, plen := f.form[f.heap:f.heap+s.keyBytes], s.suffixes, len(s.prefix)
+	var lens, shares [chunk]uint64
+	k := keyWriter{heap: f.form[f.heap : f.heap+s.keyBytes], suffixes: s.suffixes, plen: len(s.prefix), prev: s.prefix}
 	keyLen, shared := s.keyLen, s.shared
-	prev, at := s.prefix, 0
 	for i := range s.rows {
-		n64, sh64 := keyLen.next(), shared.next()
-		if n64 > uint64(base.MaxKeyBytes-plen) || sh64 > n64 || sh64 > uint64(len(prev)-plen) {
+		if i%chunk == 0 {
+			n := min(chunk, s.rows-i)
+			keyLen.take(lens[:n])
+			shared.take(shares[:n])
+		}
+		n64, sh64 := lens[i%chunk], shares[i%chunk]
+		if n64 > uint64(base.MaxKeyBytes-k.plen) || sh64 > n64 || sh64 > uint64(len(k.prev)-k.plen) {
 			return errLimits
 		}
-		n, sh := plen+int(n64), plen+int(sh64)
-		if n > len(heap)-at || n-sh > len(suffixes) {
+		prev, sh := k.prev, k.plen+int(sh64)
+		key, norm, ok := k.next(k.plen+int(n64), sh)
+		if !ok {
 			return errShort
 		}
-		key := heap[at : at+n]
-		copy(key, prev[:sh])
-		copy(key[sh:], suffixes[:n-sh])
 		if i > 0 && !follows(prev, key, sh) {
 			if !f.isOlder(i, prev, key, sh) {
 				return errOrder
 			}
 			f.older = true
 		}
-		suffixes, prev = suffixes[n-sh:], key
 		if f.keyEnds > 0 {
-			binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*i:], uint32(at))
+			binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*i:], uint32(k.at-len(key)))
 		}
-		binary.LittleEndian.PutUint64(f.form[8*i:], Norm(key[plen:]))
-		at += n
+		binary.LittleEndian.PutUint64(f.form[8*i:], norm)
 	}
-	if at != len(heap) || len(suffixes) != 0 {
+	if k.at != len(k.heap) || len(k.suffixes) != 0 {
 		return errLimits
 	}
 	if f.keyEnds > 0 {
-		binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*s.rows:], uint32(at))
+		binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*s.rows:], uint32(k.at))
 	}
 	return nil
+}
+
+// keyWriter writes keys to the heap one after another.
+type keyWriter struct {
+	heap     []byte
+	at       int    // end of prev in heap
+	suffixes []byte // of the keys to come
+	plen     int    // bytes all keys begin with
+	prev     []byte // the key before; of the first one, what all begin with
+}
+
+// word is what short keys are copied in.
+const word = 8
+
+// next writes a key of n bytes, of which sh are those of the key before, and returns its
+// norm too; ok is false if there is no room or no suffix for it.
+func (k *keyWriter) next(n, sh int) (key []byte, norm uint64, ok bool) {
+	if n > len(k.heap)-k.at || n-sh > len(k.suffixes) {
+		return nil, 0, false
+	}
+	room := k.heap[k.at:]
+	if n <= 2*word && len(room) >= sh+2*word && len(k.suffixes) >= 2*word && cap(k.prev) >= 2*word {
+		// Two words each are copied of the key before and of the suffix: what is too much is
+		// overwritten by what follows.
+		copyWords(room, k.prev[:2*word])
+		copyWords(room[sh:], k.suffixes)
+		key = room[:n]
+		norm = binary.BigEndian.Uint64(room[k.plen:])
+		if rest := n - k.plen; rest < word {
+			norm &^= math.MaxUint64 >> (8 * rest)
+		}
+	} else {
+		key = room[:n]
+		copy(key, k.prev[:sh])
+		copy(key[sh:], k.suffixes[:n-sh])
+		norm = Norm(key[k.plen:])
+	}
+	k.at, k.suffixes, k.prev = k.at+n, k.suffixes[n-sh:], key
+	return key, norm, true
+}
+
+// copyWords copies two words to the front of dst.
+func copyWords(dst, src []byte) {
+	le := binary.LittleEndian
+	a, b := le.Uint64(src), le.Uint64(src[word:])
+	le.PutUint64(dst, a)
+	le.PutUint64(dst[word:], b)
 }
 
 // follows reports whether key > prev, given that their first sh bytes are equal.

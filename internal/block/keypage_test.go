@@ -2,6 +2,7 @@ package block
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -225,7 +226,7 @@ func TestColumnRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	columns := [][]uint64{{0}, {math.MaxUint64}, {0, math.MaxUint64}, {7, 7, 7}, {1, 2, 3, 4}, {9, 8, 7}, {math.MaxUint64, 0, 5}}
 	for range 200 {
-		v := make([]uint64, 1+r.IntN(50))
+		v := make([]uint64, 1+r.IntN(3*chunk))
 		for i := range v {
 			v[i] = r.Uint64() >> r.IntN(64)
 		}
@@ -241,10 +242,22 @@ func TestColumnRoundTrip(t *testing.T) {
 		if !ok || len(rest) != 1 {
 			t.Fatalf("%v: does not parse", v)
 		}
-		for i, want := range v {
-			if got := c.next(); got != want {
-				t.Fatalf("%v: integer %d is %d", v, i, got)
+		var got []uint64
+		sum := uint64(0)
+		c.each(len(v), func(from int, part []uint64) {
+			if from != len(got) {
+				t.Fatalf("%v: a part from %d on after %d", v, from, len(got))
 			}
+			got = append(got, part...)
+		})
+		if !slices.Equal(got, v) {
+			t.Fatalf("%v reads as %v", v, got)
+		}
+		for _, x := range v {
+			sum += x
+		}
+		if low, high, total := c.survey(len(v)); low != slices.Min(v) || high != slices.Max(v) || total != sum {
+			t.Fatalf("%v: from %d to %d, sum %d", v, low, high, total)
 		}
 		for n := range len(b) - 1 {
 			if _, _, ok := cutColumn(b[:n], len(v)); ok {
@@ -298,17 +311,34 @@ func FuzzKeyPage(f *testing.F) {
 }
 
 func BenchmarkExpand(b *testing.B) {
-	kb := new(KeyBuilder)
-	for i := range 4000 {
-		kb.Add(fmt.Appendf(nil, "counter%09d", i), uint64(i), base.KindPut, 1)
-	}
-	stored, form := kb.Encode(nil), make([]byte, kb.FormBytes())
-	for b.Loop() {
-		if err := Expand(form, stored); err != nil {
-			b.Fatal(err)
+	const rows = 2000
+	for name, key := range map[string]func(i int) []byte{
+		"counters": func(i int) []byte { return fmt.Appendf(nil, "counter%09d", i) },
+		"short": func(i int) []byte {
+			return binary.BigEndian.AppendUint64([]byte{1}, uint64(i)<<53+uint64(i)*0x9e3779b97f4a7c15>>11)
+		},
+		"long": func(i int) []byte { return fmt.Appendf(nil, "users/by-mail/%06d@example.org/%04d", i*37, i%10000) },
+	} {
+		for _, bottom := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/bottom=%v", name, bottom), func(b *testing.B) {
+				kb := new(KeyBuilder)
+				for i := range rows {
+					seq := uint64(i * 7 % 1000)
+					if bottom {
+						seq = 0
+					}
+					kb.Add(key(i), seq, base.KindPut, 8)
+				}
+				stored, form := kb.Encode(nil), make([]byte, kb.FormBytes())
+				for b.Loop() {
+					if err := Expand(form, stored); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+			})
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4000, "ns/row")
 }
 
 func BenchmarkEncode(b *testing.B) {

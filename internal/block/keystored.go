@@ -3,7 +3,6 @@ package block
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/bits"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -149,17 +148,11 @@ func parseKeys(b []byte) (s storedKeys, err error) {
 // measure finds the extremes that decide the form and checks the limits of
 // sequences, kinds and values.
 func (s *storedKeys) measure() error {
-	seq, kind, val := s.seq, s.kind, s.val
-	s.seqLow = math.MaxUint64
-	for range s.rows {
-		x := seq.next()
-		s.seqLow, s.seqHigh = min(s.seqLow, x), max(s.seqHigh, x)
-		n := val.next()
-		if s.sum += n; kind.next() > uint64(base.KindPut) || n > base.MaxValueBytes {
-			return errLimits
-		}
-	}
-	if s.seqHigh > base.MaxSeq || s.rows > 1 && s.sum > MaxPageBytes {
+	var kind, val uint64 // the greatest
+	s.seqLow, s.seqHigh, _ = s.seq.survey(s.rows)
+	_, kind, _ = s.kind.survey(s.rows)
+	_, val, s.sum = s.val.survey(s.rows)
+	if kind > uint64(base.KindPut) || val > base.MaxValueBytes || s.seqHigh > base.MaxSeq || s.rows > 1 && s.sum > MaxPageBytes {
 		return errLimits
 	}
 	return nil

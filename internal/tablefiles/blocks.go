@@ -14,7 +14,7 @@ const (
 	// blockMetaBytes is about what a Reader keeps in memory of a block, and metaShare the part
 	// of Memory that all blocks may take of it.
 	blockMetaBytes = 96
-	metaShare      = 16
+	metaShare      = 8
 )
 
 // blockBytes returns the size of the blocks to write in a store whose tables hold raw bytes.

@@ -12,9 +12,11 @@ func TestBlockBytes(t *testing.T) {
 		{memory / 2, 64 << 10}, // decoded in memory
 		{memory/2 + 1, 8 << 10},
 		{4 * memory, 8 << 10},
-		{6 * memory, 16 << 10}, // 8 KiB: 49152 blocks of 96 B are more than a sixteenth of the memory
-		{20 * memory, 32 << 10},
-		{30 * memory, 64 << 10},
+		{10 * memory, 8 << 10},
+		{12 * memory, 16 << 10}, // 8 KiB: 98304 blocks of 96 B are more than an eighth of the memory
+		{20 * memory, 16 << 10},
+		{30 * memory, 32 << 10},
+		{60 * memory, 64 << 10},
 		{1 << 50, 64 << 10},
 	} {
 		if got := blockBytes(c.raw, memory); got != c.want {
