@@ -94,7 +94,7 @@ func TestListNamesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap", "w1", "w4",
-		"floor", "durable", "processes", "memory", "latency", "crash", "10000, with syncs 2000", "pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
+		"floor", "durable", "processes", "memory", "lean", "latency", "crash", "10000, with syncs 2000", "pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

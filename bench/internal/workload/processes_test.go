@@ -35,7 +35,7 @@ func TestLastVersion(t *testing.T) {
 }
 
 func TestCellsOfTheSuites(t *testing.T) {
-	for name, want := range map[string][2]int{"durable": {3, 0}, "memory": {0, 1}, "processes": {1, 1}, "crash": {1, 1}, "latency": {1, 1}} {
+	for name, want := range map[string][2]int{"durable": {3, 0}, "memory": {0, 1}, "lean": {0, 1}, "processes": {1, 1}, "crash": {1, 1}, "latency": {1, 1}} {
 		w, err := Find(name)
 		if err != nil {
 			t.Fatal(err)

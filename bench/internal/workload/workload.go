@@ -52,7 +52,7 @@ var Common = []result.Column{
 }
 
 // tableOrder is that of the tables; workloads it does not know follow.
-var tableOrder = []string{"w0", "w1", "w2", "w4", "ycsb", "load", "large", "durable", "processes", "memory", "latency", "crash"}
+var tableOrder = []string{"w0", "w1", "w2", "w4", "ycsb", "load", "large", "durable", "processes", "memory", "lean", "latency", "crash"}
 
 var workloads []Workload
 
