@@ -160,7 +160,7 @@ func (c *crash) victim(after int) error {
 }
 
 func (c *crash) sumUp() {
-	c.rec.None("several processes: not one figure", result.PeakRSS, result.CPU)
+	c.rec.None("several processes: not one figure", result.PeakRSS, result.CPU, result.Written)
 	c.rec.Set("acknowledged", float64(c.acknowledged))
 	c.rec.Set("lost", float64(c.lost))
 	c.rec.Set("unopened", float64(c.unopened))

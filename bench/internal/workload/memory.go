@@ -56,6 +56,7 @@ var memoryColumns = []result.Column{
 	{Key: "zipf", Title: "get zipf", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "pairs", Title: "scan pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "mixed", Title: "gets and puts", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
+	{Key: "uniform_read", Title: "read per uniform get", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 }
@@ -129,8 +130,12 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 	reads := memoryReads(p.N)
 	for _, key := range []string{"uniform", "zipf"} {
 		order := map[string]func(n, reads int, seed uint64) []int32{"uniform": uniform, "zipf": zipf}[key](p.N, reads, p.Seed)
+		before := readUsage().read
 		if _, err := rec.Phase(key, reads, func() error { return e.getAll(store, order) }); err != nil {
 			return err
+		}
+		if key == "uniform" {
+			recordRead(rec, "uniform_read", before, reads)
 		}
 	}
 	if walker, ok := store.(engine.PairWalker); ok {
@@ -151,6 +156,18 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 		return nil
 	})
 	return err
+}
+
+// recordRead records what the device has read for each of so many operations.
+func recordRead(rec *Recorder, key string, before int64, ops int) {
+	switch n := readUsage().read - before; {
+	case before < 0:
+		rec.None(notCounted, key)
+	case n == 0:
+		rec.None("the page cache held what was read", key)
+	default:
+		rec.Set(key, float64(n)/float64(ops))
+	}
 }
 
 func uniform(n, reads int, seed uint64) []int32 {

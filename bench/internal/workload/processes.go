@@ -87,7 +87,7 @@ type account struct {
 }
 
 func runProcesses(rec *Recorder, d engine.Driver, dir string, p Params) error {
-	rec.None("four processes: not one figure", result.PeakRSS, result.CPU)
+	rec.None("four processes: not one figure", result.PeakRSS, result.CPU, result.Written)
 	if why := d.Info.Cannot[engine.CanDisk]; why != "" {
 		for _, c := range processesColumns {
 			rec.None(why, c.Key)

@@ -38,7 +38,7 @@ func (r *Recorder) noneOf(reason string, columns []result.Column) {
 	for _, c := range columns {
 		r.None(reason, c.Key)
 	}
-	r.None(reason, result.PeakRSS, result.CPU)
+	r.None(reason, result.PeakRSS, result.CPU, result.Written)
 }
 
 // Note adds a remark to the row, once.

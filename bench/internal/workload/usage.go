@@ -15,7 +15,12 @@ type usage struct {
 	peak int64         // greatest resident size, bytes
 	now  int64         // resident size, bytes
 	ok   bool
+
+	// Bytes of file pages made dirty, and read from the device; -1: not counted here.
+	written, read int64
 }
+
+const notCounted = "this system does not count it"
 
 // Begin marks the end of the preparations: data and keys are made, the engine is
 // not open yet.
@@ -30,16 +35,25 @@ func (r *Recorder) Begin() {
 func (r *Recorder) End() {
 	after := readUsage()
 	if !after.ok || !r.before.ok {
+		r.None(notCounted, result.Written)
 		return
 	}
 	r.Set(result.CPU, float64(after.cpu-r.before.cpu))
 	if after.peak > 0 {
 		r.Set(result.PeakRSS, float64(after.peak))
 	}
+	switch n := after.written - r.before.written; {
+	case r.before.written < 0 || after.written < 0:
+		r.None(notCounted, result.Written)
+	case n == 0:
+		r.None("it writes nothing", result.Written)
+	default:
+		r.Set(result.Written, float64(n))
+	}
 }
 
-// onlyWholeWork takes the CPU time back where some of the operations have no time: what
-// did not do them used less for less work. Where nothing at all has a figure it stays
+// onlyWholeWork takes the CPU time, and what was written, back where some of the operations
+// have no time: what did not do them used less for less work. Where nothing at all has a figure it stays
 // as it is.
 func (r *Recorder) onlyWholeWork(columns []result.Column) {
 	var left []string
@@ -54,7 +68,7 @@ func (r *Recorder) onlyWholeWork(columns []result.Column) {
 	if _, none := r.NA[result.CPU]; none || !some || len(left) == 0 {
 		return
 	}
-	r.None("it did not do all of the work: "+strings.Join(left, ", "), result.CPU)
+	r.None("it did not do all of the work: "+strings.Join(left, ", "), result.CPU, result.Written)
 }
 
 // Kilobytes finds "name   123 kB" in a file of /proc and returns bytes.
@@ -68,6 +82,28 @@ func Kilobytes(text, name string) (int64, bool) {
 		return n * 1024, err == nil
 	}
 	return 0, false
+}
+
+// fileBytes asks /proc, where there is one, what this process has made dirty of files and
+// read from the device.
+func fileBytes() (written, read int64) {
+	written, read = -1, -1
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return written, read
+	}
+	for line := range strings.Lines(string(text)) {
+		name, count, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
+		switch {
+		case err != nil:
+		case name == "write_bytes":
+			written = n
+		case name == "read_bytes":
+			read = n
+		}
+	}
+	return written, read
 }
 
 // residentMemory asks /proc, where there is one. For the peak it is preferred to

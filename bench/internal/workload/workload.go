@@ -49,6 +49,7 @@ type Workload struct {
 var Common = []result.Column{
 	{Key: result.PeakRSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: result.CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
+	{Key: result.Written, Title: "written", Group: "space", Unit: result.Bytes, Ranked: true},
 }
 
 // tableOrder is that of the tables; workloads it does not know follow.
