@@ -60,15 +60,23 @@ func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok 
 		if !ok {
 			return Row{}, false, nil
 		}
+		var s *scratch
 		p := r.cache.Load(&r.slots[2*loc.Block()])
 		if p == nil {
-			if p, err = r.fillBlock(loc.Block()); err != nil {
+			if p, s, err = r.getKeys(loc.Block()); err != nil {
 				return Row{}, false, err
 			}
 		}
 		keys := block.View(p.Data())
-		if bytes.Equal(keys.Key(loc.Row()), key) {
-			return r.newest(key, loc.Block(), loc.Row(), keys, vis)
+		found := bytes.Equal(keys.Key(loc.Row()), key)
+		if found {
+			row, ok, err = r.newest(key, loc.Block(), loc.Row(), keys, vis, s)
+		}
+		if s != nil {
+			s.done()
+		}
+		if found {
+			return row, ok, err
 		}
 	}
 	return r.search(key, vis)
@@ -89,24 +97,26 @@ func (r *Reader) search(key []byte, vis base.Visibility) (Row, bool, error) {
 		return Row{}, false, nil
 	}
 	b := r.index.find(key)
-	p, err := r.keyPage(b)
+	p, s, err := r.getKeys(b)
 	if err != nil {
 		return Row{}, false, err
 	}
+	defer s.done()
 	keys := block.View(p.Data())
 	i := keys.SearchGE(key)
 	if i == keys.Rows() || !bytes.Equal(keys.Key(i), key) {
 		return Row{}, false, nil
 	}
-	return r.newest(key, b, i, keys, vis)
+	return r.newest(key, b, i, keys, vis, s)
 }
 
 // newest returns the first row from row i of block b on that vis sees, among
-// those of key. Row i is one of key, its versions may reach into later blocks.
-func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibility) (Row, bool, error) {
+// those of key. Row i is one of key, its versions may reach into later blocks. s is what
+// getKeys returned for block b.
+func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibility, s *scratch) (Row, bool, error) {
 	for {
 		if seq := r.seq(keys.Seq(i)); vis.Sees(seq) {
-			return r.row(b, i, &keys, seq)
+			return r.row(b, i, &keys, seq, s)
 		}
 		if i++; i == keys.Rows() {
 			if b++; b == len(r.index.entries) || !r.index.entries[b].continues {
@@ -116,7 +126,7 @@ func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibili
 			if err != nil {
 				return Row{}, false, err
 			}
-			keys, i = block.View(p.Data()), 0
+			keys, i, s = block.View(p.Data()), 0, nil
 		}
 		if !bytes.Equal(keys.Key(i), key) {
 			return Row{}, false, nil
@@ -124,7 +134,8 @@ func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibili
 	}
 }
 
-func (r *Reader) row(b, i int, keys *block.Keys, seq uint64) (Row, bool, error) {
+// row returns row i of block b. s, unless it is nil, holds the block as it is stored.
+func (r *Reader) row(b, i int, keys *block.Keys, seq uint64, s *scratch) (Row, bool, error) {
 	row := Row{Kind: keys.Kind(i), Seq: seq}
 	if row.Kind == base.KindDelete {
 		return row, true, nil
@@ -139,8 +150,10 @@ func (r *Reader) row(b, i int, keys *block.Keys, seq uint64) (Row, bool, error) 
 		row.Value, err = r.readJumbo(b)
 		return row, err == nil, err
 	}
-	if row.Page, err = r.valuePage(b); err != nil {
-		return Row{}, false, err
+	if row.Page = r.cache.Load(&r.slots[2*b+1]); row.Page == nil {
+		if row.Page, err = r.fillValues(b, s); err != nil {
+			return Row{}, false, err
+		}
 	}
 	row.Value = row.Page.Data()[off : off+n : off+n]
 	return row, true, nil
@@ -171,29 +184,36 @@ func (r *Reader) fillKeys(b int) (*cache.Page, error) {
 	return r.cache.Fill(&r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
 }
 
-// fillBlock is fillKeys for a Get whose key is most likely in the block, so that it needs
-// the value page next: where that is not resident either, one read of the file serves both.
-func (r *Reader) fillBlock(b int) (*cache.Page, error) {
+// getKeys is keyPage for a Get. A key page that is not resident is read together with the
+// value page behind it, unless that is resident or there is none: most likely it is needed
+// next. Then s holds both as they are stored, until done.
+func (r *Reader) getKeys(b int) (p *cache.Page, s *scratch, err error) {
+	if p = r.cache.Load(&r.slots[2*b]); p != nil {
+		return p, nil, nil
+	}
 	e := &r.index.entries[b]
 	if e.valueHeap == 0 || e.jumbo() || r.cache.Load(&r.slots[2*b+1]) != nil {
-		return r.fillKeys(b)
+		p, err = r.fillKeys(b)
+		return p, nil, err
 	}
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	return r.fillBlock(b)
+}
+
+func (r *Reader) fillBlock(b int) (p *cache.Page, s *scratch, err error) {
+	e := &r.index.entries[b]
+	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
-	p, err := r.cache.Fill(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
+	p, err = r.cache.Fill(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
 		if err := r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
 			return err
 		}
 		return r.expandKeys(s, b, form)
 	})
-	if err == nil && len(s.stored) > 0 { // else another goroutine has read the keys
-		// What is wrong with the values is told to who asks for one.
-		_, _ = r.cache.Fill(&r.slots[2*b+1], int(e.valueHeap), func(heap []byte) error {
-			return r.decompress(s.stored[e.keyPage:], e.valueOff(), heap)
-		})
+	if err != nil || len(s.stored) == 0 { // or another goroutine has read the keys
+		s.done()
+		s = nil
 	}
-	return p, err
+	return p, s, err
 }
 
 // valuePage returns the value page of block b, which has exactly one; the
@@ -202,11 +222,18 @@ func (r *Reader) valuePage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b+1]); p != nil {
 		return p, nil
 	}
-	return r.fillValues(b)
+	return r.fillValues(b, nil)
 }
 
-func (r *Reader) fillValues(b int) (*cache.Page, error) {
-	return r.cache.Fill(&r.slots[2*b+1], int(r.index.entries[b].valueHeap), func(dst []byte) error { return r.readValues(b, dst) })
+// fillValues reads the value page of block b, or takes it from s if that is not nil.
+func (r *Reader) fillValues(b int, s *scratch) (*cache.Page, error) {
+	e := &r.index.entries[b]
+	return r.cache.Fill(&r.slots[2*b+1], int(e.valueHeap), func(dst []byte) error {
+		if s != nil {
+			return r.decompress(s.stored[e.keyPage:], e.valueOff(), dst)
+		}
+		return r.readValues(b, dst)
+	})
 }
 
 // AttachIndex makes Get use x, which was built of this table's rows, by a Writer

@@ -45,6 +45,13 @@ type scratch struct{ stored, raw []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
+// done gives s back for others to use; nil is nothing.
+func (s *scratch) done() {
+	if s != nil {
+		scratches.Put(s)
+	}
+}
+
 func resize(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
