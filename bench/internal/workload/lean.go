@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
@@ -44,7 +42,7 @@ const (
 	leanLeast  = 32 << 20
 )
 
-// varyLean: as memory has it.
+// varyLean: it is loaded without syncs in either mode, so one cell suffices.
 func varyLean(p Params, _ Scale) []Params {
 	if p.Sync {
 		return nil
@@ -75,8 +73,8 @@ var leanColumns = []result.Column{
 func leanConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("%d pairs are loaded in the order of their keys in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, a scan of all keys, and %d puts of uniform keys that are there, a commit each, not synced", p.N, loadBatch, memoryReads(p.N), leanPuts),
-		fmt.Sprintf("the memory allowed is %.1f MiB: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", float64(p.Memory)/(1<<20)),
-		"where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it",
+		allowedCondition(fmt.Sprintf("%.1f MiB", float64(p.Memory)/(1<<20))),
+		heldCondition,
 		"RSS counts pages of mapped files too, which the kernel can take back; every value and every key that is read is compared; keys and values are computed, no list of them is in memory",
 	}
 }
@@ -109,13 +107,8 @@ func (l *lean) pair(i int) (key, value []byte) {
 }
 
 func runLean(rec *Recorder, d engine.Driver, dir string, p Params) (err error) {
-	if why, no := d.Info.Cannot[engine.CanDisk]; no {
-		rec.noneOf(why, leanColumns)
+	if !bound(rec, d, p, leanColumns) {
 		return nil
-	}
-	debug.SetMemoryLimit(p.Memory * 8 / 10)
-	if why, no := d.Info.Cannot[engine.CanMemory]; no {
-		rec.Note("is not told how much memory it may use: " + why)
 	}
 	l := &lean{rec: rec, d: d, p: p, step: math.MaxUint64 / uint64(p.N), made: make([]byte, loadBatch*2*leanBytes)}
 	opts := engine.Options{Memory: p.Memory}

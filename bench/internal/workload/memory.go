@@ -67,10 +67,32 @@ func memoryReads(n int) int { return min(n, 30_000) }
 func memoryConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("%d pairs are loaded in shuffled order in batches of %d, not synced, closed, opened again; then %d gets of uniform keys, %d of keys by a Zipf law (exponent 1.1, the popular ones scattered), a scan of all pairs, and %d times a get or a put (half and half, not synced) of a uniform key", p.N, loadBatch, memoryReads(p.N), memoryReads(p.N), memoryReads(p.N)),
-		fmt.Sprintf("the memory allowed is %d MiB, %s: engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 %% of it as GOMEMLIMIT", p.Memory>>20, shareOfSet(p)),
-		"where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it. Where nothing did, the page cache may hold the whole set, and the figures are of memory",
+		allowedCondition(fmt.Sprintf("%d MiB, %s", p.Memory>>20, shareOfSet(p))),
+		heldCondition,
 		"peak RSS counts pages of mapped files too, which the kernel can take back; every value read is compared",
 	}
+}
+
+// allowedCondition says who is told of the memory allowed.
+func allowedCondition(memory string) string {
+	return "the memory allowed is " + memory + ": engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 % of it as GOMEMLIMIT"
+}
+
+// heldCondition says who holds the process to it.
+var heldCondition = "where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it. Where nothing did, the page cache may hold the whole set, and the figures are of memory"
+
+// bound gives the Go runtime its share of the memory allowed, and notes whether the engine
+// can be told. It reports false, and records why, if the engine keeps nothing on disk.
+func bound(rec *Recorder, d engine.Driver, p Params, columns []result.Column) bool {
+	if why, no := d.Info.Cannot[engine.CanDisk]; no {
+		rec.noneOf(why, columns)
+		return false
+	}
+	debug.SetMemoryLimit(p.Memory * 8 / 10)
+	if why, no := d.Info.Cannot[engine.CanMemory]; no {
+		rec.Note("is not told how much memory it may use: " + why)
+	}
+	return true
 }
 
 // shareOfSet says what the memory allowed is of the set, and whether that is little
@@ -91,15 +113,8 @@ func memoryEstimate(p Params, e engine.Info, _ time.Duration) time.Duration {
 }
 
 func runMemory(rec *Recorder, d engine.Driver, dir string, p Params) error {
-	if why, no := d.Info.Cannot[engine.CanDisk]; no {
-		for _, c := range append(memoryColumns, Common...) {
-			rec.None(why, c.Key)
-		}
+	if !bound(rec, d, p, memoryColumns) {
 		return nil
-	}
-	debug.SetMemoryLimit(p.Memory * 8 / 10)
-	if why, no := d.Info.Cannot[engine.CanMemory]; no {
-		rec.Note("is not told how much memory it may use: " + why)
 	}
 	e, opts := expect(p), engine.Options{Memory: p.Memory}
 	rec.Begin()
