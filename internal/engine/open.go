@@ -48,6 +48,7 @@ func newEngine(cfg Config) *Engine {
 		Raw: func() int64 { return e.state.Load().RawBytes() },
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
+	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e

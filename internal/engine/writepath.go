@@ -173,7 +173,7 @@ func (e *Engine) append(w *Write) *pending {
 		e.countRangeDeletes(c.mem)
 	}
 	e.counters.CommittedBytes.Add(int64(w.Bytes))
-	c.shape.Saw(wal.OverheadBytes+frame.PaddedBytes(w.Bytes), w.Count)
+	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count)
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		signal(e.wake)

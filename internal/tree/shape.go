@@ -1,9 +1,17 @@
 package tree
 
-import "cmp"
+import (
+	"cmp"
 
-// MinSegment is the size in bytes of a store's first log segment.
-const MinSegment = 256 << 10
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+// MinSegment is the size in bytes of a store's first log segment; RelaxedSegment where no
+// commit waits for a sync: the smaller one would be full before the next one is made.
+const (
+	MinSegment     = 256 << 10
+	RelaxedSegment = 1 << 20
+)
 
 const (
 	// quickSegment: each segment is twice as large as the one before, smaller ones four
@@ -19,10 +27,10 @@ const (
 	fewBytes    = 8 << 20
 
 	// The next segment is made when the active one is used to one part in dueShare. The first
-	// of a store waits for one part in firstShare, so that a store of a few writes makes no
-	// other.
-	dueShare   = 8
-	firstShare = 4
+	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
+	// writes makes no other.
+	dueShare = 8
+	dueBytes = 64 << 10
 
 	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
 	// room for at least: a segment of large ones may go on with small ones.
@@ -31,8 +39,10 @@ const (
 )
 
 // Shape decides how large the next log segment and its memtable are. It learns from those
-// before. The zero value is that of a store just opened.
+// before. The zero value is that of a store just opened whose commits are durable.
 type Shape struct {
+	Relaxed bool // few commits wait for a sync
+
 	bytes  int // of the next segment
 	record int // bytes of segment per record, as the last one had
 
@@ -42,9 +52,17 @@ type Shape struct {
 	entries int
 }
 
+// least is the size of the first segment.
+func (s *Shape) least() int {
+	if s.Relaxed {
+		return RelaxedSegment
+	}
+	return MinSegment
+}
+
 // Saw learns from a commit of count entries to the active segment, of which it takes n bytes.
 func (s *Shape) Saw(n, count int) {
-	s.commit = max(s.commit, n)
+	s.commit = max(s.commit, n+wal.OverheadBytes)
 	s.commits += n
 	s.entries += count
 }
@@ -54,7 +72,7 @@ func (s *Shape) Saw(n, count int) {
 // limit it grows only for that commit.
 func (s *Shape) Next(need, count, limit int) (size, records int) {
 	commit := max(need, s.commit)
-	size = max(s.bytes, MinSegment, min(manyCommits*commit, manyBytes), min(fewCommits*commit, fewBytes))
+	size = max(s.bytes, s.least(), min(manyCommits*commit, manyBytes), min(fewCommits*commit, fewBytes))
 	size = (max(min(size, limit), need) + 4095) &^ 4095
 	record := cmp.Or(s.record, s.commits/max(s.entries, 1), recordGuess)
 	if count > 0 && fewCommits*need >= size {
@@ -66,10 +84,11 @@ func (s *Shape) Next(need, count, limit int) (size, records int) {
 // Rest learns from the memtable of a store that comes to rest: the next burst of writes
 // may be as large.
 func (s *Shape) Rest(m *Memory, limit int) {
-	s.bytes = min(max(2*s.learn(m), MinSegment), limit)
+	s.bytes = min(max(2*s.learn(m), s.least()), limit)
 }
 
-// Note learns from the memtable that is sealed, nil if there is none yet.
+// Note learns from the memtable that is sealed, nil if there is none, when the next one
+// takes its place: from now on Next is about the one behind that.
 func (s *Shape) Note(m *Memory, limit int) {
 	if m != nil {
 		if m.Len() == 0 {
@@ -77,10 +96,11 @@ func (s *Shape) Note(m *Memory, limit int) {
 		}
 		s.learn(m)
 	}
+	s.bytes = max(s.bytes, s.least())
 	if s.bytes < quickSegment {
 		s.bytes *= 2
 	}
-	s.bytes = min(max(2*s.bytes, MinSegment), limit)
+	s.bytes = min(2*s.bytes, limit)
 }
 
 // learn learns from a memtable to which nothing is added any more, and returns how many
@@ -96,8 +116,9 @@ func (s *Shape) learn(m *Memory) int {
 // NextDue reports whether the segment behind one of the given capacity, of which so many
 // bytes are used, should be made.
 func NextDue(used, capacity int) bool {
-	if capacity <= MinSegment {
-		return used >= capacity/firstShare
+	due := capacity / dueShare
+	if capacity <= RelaxedSegment {
+		due = min(dueBytes, capacity/2)
 	}
-	return used >= capacity/dueShare
+	return used >= due
 }

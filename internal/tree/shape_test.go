@@ -13,10 +13,20 @@ func TestShape(t *testing.T) {
 	const limit = 64 << 20
 	var s Shape
 	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
-		s.Note(nil, limit)
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("%d bytes, want %d", size, want)
 		}
+		s.Note(nil, limit)
+	}
+	s = Shape{Relaxed: true}
+	for _, want := range []int{RelaxedSegment, 4 << 20, 8 << 20} {
+		if size, _ := s.Next(0, 0, limit); size != want {
+			t.Errorf("relaxed: %d bytes, want %d", size, want)
+		}
+		s.Note(nil, limit)
+	}
+	if size, _ := s.Next(0, 0, 512<<10); size != 512<<10 {
+		t.Errorf("relaxed: %d bytes, beyond the limit", size)
 	}
 	for _, c := range []struct{ need, count, limit, size, records int }{
 		{0, 0, limit, MinSegment, MinSegment/72 + 512},             // nothing is known
@@ -40,8 +50,8 @@ func TestShape(t *testing.T) {
 func TestShapeFollowsCommits(t *testing.T) {
 	var s Shape
 	s.Saw(100, 1)
-	s.Saw(1<<20, 1)
-	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50)*3/4)+512 {
+	s.Saw(1<<20-wal.OverheadBytes, 1)
+	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50-wal.OverheadBytes/2)*3/4)+512 {
 		t.Errorf("%d bytes, %d records", size, records)
 	}
 	if size, _ := s.Next(0, 0, 1<<20); size != 1<<20 {
@@ -49,7 +59,7 @@ func TestShapeFollowsCommits(t *testing.T) {
 	}
 	sealed := sealedMemory(t, 3<<20)
 	s.Note(sealed, 64<<20)
-	if size, _ := s.Next(0, 0, 64<<20); size != MinSegment {
+	if size, _ := s.Next(0, 0, 64<<20); size != 1<<20 {
 		t.Errorf("%d bytes, when no large commit was seen in the active segment", size)
 	}
 }
@@ -75,7 +85,7 @@ func sealedMemory(t *testing.T, used int) *Memory {
 }
 
 func TestNextDue(t *testing.T) {
-	for _, c := range []struct{ capacity, from int }{{MinSegment, MinSegment / 4}, {1 << 20, 1 << 17}, {16 << 20, 2 << 20}} {
+	for _, c := range []struct{ capacity, from int }{{64 << 10, 32 << 10}, {MinSegment, 64 << 10}, {RelaxedSegment, 64 << 10}, {16 << 20, 2 << 20}} {
 		if NextDue(c.from-1, c.capacity) || !NextDue(c.from, c.capacity) {
 			t.Errorf("capacity %d: not due from %d on", c.capacity, c.from)
 		}

@@ -37,7 +37,7 @@ type Segment struct {
 	name  string
 	buf   []byte // the arena: capacity of the segment
 	win   window // of the file
-	zero  bool   // the file was filled because its space could not be reserved
+	fill  int64  // the file is written up to here, if only with zeros; of whoever fills or leads
 	ident frame.Identity
 	sum   uint32 // Sum of the last frame: the next one's Prev
 
@@ -89,19 +89,28 @@ var zeros [256 << 10]byte
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
 // of them. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
-	for off := s.written.Load(); off < int64(len(s.buf)) && !s.zero && !stop(); {
-		n := min(int64(len(zeros))-off%int64(len(zeros)), int64(len(s.buf))-off)
-		if _, err := s.f.WriteAt(zeros[:n], off); err != nil {
-			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, off, err)
+	for s.fill < int64(len(s.buf)) && !stop() {
+		if err := s.fillPiece(s.written.Load()); err != nil {
+			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}
 		if sync {
 			if err := s.f.Sync(); err != nil {
 				return fmt.Errorf("sync log segment %s: %w", s.name, err)
 			}
 		}
-		off += n
 		runtime.Gosched() // commits that wait for the processor come first: a system call as short as these does not give it up
 	}
+	return nil
+}
+
+// fillPiece writes the next piece of zeros; what is in use of the file ends at used.
+func (s *Segment) fillPiece(used int64) error {
+	from := max(s.fill, used)
+	n := min(int64(len(zeros))-from%int64(len(zeros)), int64(len(s.buf))-from)
+	if _, err := s.f.WriteAt(zeros[:n], from); err != nil {
+		return err
+	}
+	s.fill = from + n
 	return nil
 }
 
@@ -113,7 +122,7 @@ func (s *Segment) reserve() error {
 		s.win.file, _ = s.f.(vfs.Mapper)
 		return err
 	}
-	s.zero = true
+	s.fill = int64(len(s.buf))
 	for off := 0; off < len(s.buf); off += len(zeros) {
 		if _, err := s.f.WriteAt(zeros[:min(len(zeros), len(s.buf)-off)], int64(off)); err != nil {
 			return err
@@ -176,7 +185,7 @@ func (s *Segment) WriteOut(sync bool) error {
 	switch {
 	case from == to:
 		return nil
-	case !sync && s.win.store(s.buf[from:to], from, int64(len(s.buf))):
+	case !sync && s.store(from, to):
 		s.written.Store(to)
 		return nil
 	}
@@ -185,6 +194,17 @@ func (s *Segment) WriteOut(sync bool) error {
 	}
 	s.written.Store(to)
 	return nil
+}
+
+// store writes what lies between two offsets through the mapping, and reports whether it
+// did. A store to a page that the page cache does not have takes 3.6 us, to one of those
+// that were written together 0.06, and to write it 0.2: zeros go ahead.
+func (s *Segment) store(from, to int64) bool {
+	p := s.buf[from:to]
+	if !s.win.takes(len(p)) || s.fill < to && s.fillPiece(from) != nil {
+		return false
+	}
+	return s.fill >= to && s.win.store(p, from, int64(len(s.buf)))
 }
 
 // Abandon gives up what has been appended but not written: it failed, and the

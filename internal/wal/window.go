@@ -26,12 +26,19 @@ type window struct {
 	b    []byte
 }
 
+// takes reports whether a write of n bytes may go through the mapping.
+func (w *window) takes(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.file != nil && n <= mostMapped
+}
+
 // store stores p at offset off of a file of the given size, and reports whether it did. If
 // not, p is to be written; the part of it that may be there already does no harm.
 func (w *window) store(p []byte, off, size int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.file == nil || len(p) > mostMapped {
+	if w.file == nil {
 		return false
 	}
 	if !w.covers(off, len(p)) {

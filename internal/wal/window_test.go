@@ -23,7 +23,7 @@ func onDisk(t *testing.T, size int) (*Segment, string) {
 	s.Link(0, 0, 0)
 	switch {
 	case s.win.file != nil:
-	case runtime.GOOS == "linux" && !s.zero:
+	case runtime.GOOS == "linux" && s.fill == 0:
 		t.Fatal("a segment whose space is reserved is not mapped: ", name)
 	default:
 		t.Skip("SKIPPED: only reserved segments on Linux are mapped, this one is not: ", name)
@@ -80,6 +80,33 @@ func TestMappedWrites(t *testing.T) {
 	check(t, s.Close())
 	if s.win.b != nil || s.win.file != nil {
 		t.Error("still mapped")
+	}
+}
+
+// Zeros are written ahead of what is stored, a piece at a time, and only of that.
+func TestZerosGoAhead(t *testing.T) {
+	s, name := onDisk(t, 600<<10)
+	commit(s, 1, 0, "a")
+	check(t, s.WriteOut(true))
+	if s.fill != 0 {
+		t.Errorf("filled to %d by a write that is not mapped", s.fill)
+	}
+	for i, want := range []int64{256 << 10, 512 << 10, 600 << 10} {
+		for last := int64(0); s.Room(2 << 10); last = s.fill {
+			if tail, _ := s.Tail(); tail.Offset() > want-4<<10 {
+				break
+			}
+			commit(s, 2, 0, "b")
+			check(t, s.WriteOut(false))
+			if s.fill != want || last != 0 && last != want {
+				t.Fatalf("piece %d: filled to %d, then %d, want %d", i, last, s.fill, want)
+			}
+		}
+		for i := 0; i < 2 && s.Room(2*mostMapped+64); i++ { // written across the end of the piece
+			commit(s, 3, 0, string(make([]byte, mostMapped)))
+		}
+		check(t, s.WriteOut(false))
+		same(t, s, name)
 	}
 }
 
