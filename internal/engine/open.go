@@ -156,6 +156,7 @@ func (e *Engine) release0() error {
 	}
 	e.epochs.Drain()
 	e.pages.Close()
+	e.tables.DropAhead()
 	errs = append(errs, e.arenas.Close())
 	if e.manifest != nil {
 		errs = append(errs, e.manifest.Close())

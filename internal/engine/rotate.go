@@ -229,6 +229,7 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.tables.MakeAhead(e.newFileNum)
 	if e.manifest != nil { // a new manifest syncs the directory itself, before it counts
 		err = e.syncDir()
 	}
@@ -244,6 +245,7 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 		}
 		return nil, err
 	}
+	e.tables.NameAhead()
 	e.commit.mu.Lock()
 	e.segments = append(e.segments, num)
 	e.commit.mu.Unlock()

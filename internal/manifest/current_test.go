@@ -124,7 +124,8 @@ func TestCurrentMissing(t *testing.T) {
 		"segment of a creation":    {"000001.log", append(bytes.Repeat([]byte("x"), base.FileHeaderBytes), make([]byte, 9000)...), false},
 		"segment without a header": {"000001.log", nil, false},
 		"segment with a frame":     {"000002.log", append(make([]byte, base.FileHeaderBytes+8000), 1), true},
-		"table":                    {"000009.sst", nil, true},
+		"table":                    {"000009.sst", []byte("x"), true},
+		"table made ahead":         {"000009.sst", nil, false},
 	} {
 		fsys := memfs.New()
 		fsys.MkdirAll("db")

@@ -167,8 +167,9 @@ func (l *Log) Mark() error {
 }
 
 // Seal ends the manifest of a store that is being closed: it appends the final
-// edit, which has to leave no live log segment, unless it says nothing new, and a seal,
-// and closes the file.
+// edit, synced, which has to leave no live log segment, unless it says nothing new, and a
+// seal, and closes the file. The seal is not synced: where a power cut takes it away the
+// next Open finds the same store, only not clean.
 // The report of a dropped tail is forgotten with it. Errors are those of Append;
 // room for edit and seal is reserved before either is written.
 func (l *Log) Seal(final *Edit) error {
@@ -208,7 +209,7 @@ func (e *Edit) omitKnown(s *State) {
 	}
 }
 
-// writeEnd writes and syncs the final edit, unless it changes nothing, then the seal.
+// writeEnd writes and syncs the final edit, unless it changes nothing, and writes the seal.
 func (l *Log) writeEnd(e *Edit) error {
 	n := frame.HeaderBytes
 	if payload := e.Append(nil); len(payload) > 0 {
@@ -288,7 +289,7 @@ func (l *Log) Bloated() bool {
 	return l.Size() > bloatBytes && l.Size() > bloatRatio*l.snapshot
 }
 
-// write appends one group of frames and syncs it.
+// write appends one group of frames and syncs it, unless it is a seal.
 func (l *Log) write(kind frame.Kind, payload []byte) error {
 	off := l.off.Load()
 	g := group{id: l.id, sum: l.mu.sum, durable: uint64(off), ordinal: l.last.Load() - l.mu.before, parts: l.parts}
@@ -306,8 +307,10 @@ func (l *Log) write(kind frame.Kind, payload []byte) error {
 	if _, err := l.mu.f.WriteAt(b, off); err != nil {
 		return l.breakOff("write to "+l.name, err)
 	}
-	if err := l.mu.f.Sync(); err != nil {
-		return l.breakOff("sync of "+l.name, err)
+	if kind != frame.KindSeal { // what a seal speaks of is durable
+		if err := l.mu.f.Sync(); err != nil {
+			return l.breakOff("sync of "+l.name, err)
+		}
 	}
 	l.mu.sum = g.sum
 	l.off.Store(end)

@@ -63,7 +63,7 @@ func FirstFreeNum(names []string, s *State) uint64 {
 }
 
 // lostCurrent looks for evidence that a directory without CURRENT held a store: a
-// table, or a log segment with more than a header, which are made only after CURRENT is durable.
+// table, or a log segment with more than a header, which are written only after CURRENT is durable.
 // Without it, creation of the store was interrupted, and the result is nil.
 func lostCurrent(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
@@ -90,7 +90,8 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 func outlivesCurrent(fsys vfs.FS, name string) (bool, error) {
 	switch t, _ := base.ParseFileName(filepath.Base(name)); t {
 	case base.FileTable:
-		return true, nil
+		info, err := fsys.Stat(name)
+		return info.Size > 0, err
 	case base.FileLog:
 		b, err := readFile(fsys, name, wal.MaxCapacity)
 		frames := bytes.TrimLeft(b[min(len(b), base.FileHeaderBytes):], "\x00")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -34,6 +35,7 @@ type Files struct {
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 
+	ahead    ahead
 	hurry    atomic.Bool
 	indexing atomic.Int64 // bytes promised to point indexes being built
 }
@@ -78,16 +80,17 @@ func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, all bool
 }
 
 func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, helpers int) ([]*tree.Handle, error) {
-	var made []uint64
+	var made []newFile
 	done := finished{}
 	defer func() { done.free(f.Pages) }()
 	m.Create = func() (compact.Output, error) {
-		out, num, err := f.createOutput(level, rows, resident, helpers, done)
-		made = append(made, num)
-		switch {
-		case err != nil: // out is a nil pointer: it must not become an interface
+		file, err := f.nextFile(global == 0) // that of a segment's table is not for private runs
+		if err != nil {
 			return nil, err
-		case global != 0:
+		}
+		made = append(made, file)
+		out := f.newOutput(file, level, rows, resident, helpers, done)
+		if global != 0 {
 			return unsequenced{out}, nil
 		}
 		return out, nil
@@ -96,7 +99,7 @@ func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident
 	for i := range metas {
 		Resequence(&metas[i], global)
 	}
-	if err == nil && len(metas) > 0 {
+	if err == nil && slices.ContainsFunc(made, func(file newFile) bool { return !file.named }) {
 		err = f.SyncDir()
 	}
 	var tables []*tree.Handle
@@ -113,8 +116,8 @@ func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident
 	for _, h := range tables {
 		h.Reader.Close()
 	}
-	for _, num := range made {
-		f.FS.Remove(f.Path(num))
+	for _, file := range made {
+		f.FS.Remove(f.Path(file.num))
 	}
 	return nil, err
 }
@@ -136,17 +139,6 @@ func Resequence(m *base.TableMeta, seq uint64) {
 	if seq != 0 {
 		m.GlobalSeq, m.MinSeq, m.MaxSeq = seq, seq, seq
 	}
-}
-
-func (f *Files) create(level int, opts table.WriterOptions) (*table.Writer, uint64, error) {
-	num := f.NewNum()
-	file, err := f.FS.Create(f.Path(num))
-	if err != nil {
-		return nil, num, fmt.Errorf("create table: %w", err)
-	}
-	opts.Name, opts.Num, opts.Store, opts.Codec = base.FileName(base.FileTable, num), num, f.Store, f.Profile.codec(level)
-	opts.BlockBytes = blockBytes(f.Raw(), f.Budget.Limit())
-	return table.NewWriter(file, opts), num, nil
 }
 
 // Open opens a table for reading. Its handle has no reference yet.

@@ -3,7 +3,6 @@ package tablefiles
 import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
-	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tree"
@@ -49,12 +48,15 @@ type output struct {
 	made   finished
 }
 
-// createOutput creates a table, with an index over about so many rows, if there is
-// room for one, and with its pages resident, if wanted and as far as there is room. So
-// many helpers compress.
-func (f *Files) createOutput(level int, rows uint64, resident bool, helpers int, made finished) (compact.Output, uint64, error) {
-	o := &output{f: f, made: made}
-	opts := table.WriterOptions{Helpers: helpers}
+// newOutput begins a table, with an index over about so many rows, if there is room for
+// one, and with its pages resident, if wanted and as far as there is room. So many helpers
+// compress.
+func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, helpers int, made finished) *output {
+	o := &output{f: f, made: made, num: file.num}
+	opts := table.WriterOptions{
+		Name: base.FileName(base.FileTable, file.num), Num: file.num, Store: f.Store, Codec: f.Profile.codec(level),
+		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), Helpers: helpers,
+	}
 	if resident {
 		opts.Resident = f.Pages
 	}
@@ -62,12 +64,8 @@ func (f *Files) createOutput(level int, rows uint64, resident bool, helpers int,
 		o.rows, o.points = rows, pointindex.NewBuilder(f.Budget)
 		opts.PointIndex = o.points
 	}
-	var err error
-	if o.Writer, o.num, err = f.create(level, opts); err != nil {
-		o.release()
-		return nil, o.num, err
-	}
-	return o, o.num, nil
+	o.Writer = table.NewWriter(file.file, opts)
+	return o
 }
 
 // release gives back what was reserved for the index.
