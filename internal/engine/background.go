@@ -178,7 +178,7 @@ func (e *Engine) ensureManifest() error {
 		if err := e.refuse(); err != nil {
 			return err
 		}
-		if err := e.prepareSpare(0, 0, true); err != nil {
+		if err := e.prepareSpare(0, 0, !e.cfg.Relaxed); err != nil { // whose few commits fill what they need
 			return err
 		}
 	}
