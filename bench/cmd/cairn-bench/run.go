@@ -72,7 +72,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.data.Path, "data", "", "records to measure with, in place of made ones: a .jsonl file, each line a value, or a .csv file with a header, each row a value")
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
-	set.IntVar(&f.rounds, "rounds", 0, "rounds of each engine in each workload (default: up to 15, as many as the time holds)")
+	set.IntVar(&f.rounds, "rounds", 0, "rounds of each engine in each workload (default: one, then up to 15, as the time holds, of those that may be the best in something)")
 	set.DurationVar(&f.time, "time", 0, "for the whole run: spread so that every engine and workload gets the same, in more rounds where one takes less (default 9m30s for the quick suite, 3h for the full)")
 	set.StringVar(&f.sync, "sync", "", "on, off or both (default: what each workload is for)")
 	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")
@@ -238,6 +238,7 @@ func (f *flags) choosePage() error {
 // fitRounds: asked for, or as many as the time allows.
 func (f *flags) fitRounds(plan *harness.Plan, syncDelay time.Duration) {
 	most, limit := mostRounds, f.time
+	plan.Matter = f.rounds == 0
 	if f.rounds > 0 {
 		most = f.rounds
 	}

@@ -16,6 +16,7 @@ type Plan struct {
 	Subject string // the engine all are compared with
 	Tables  []Table
 	Rounds  int           // of the cell that has most
+	Matter  bool          // more rounds only for engines that may be the best in something
 	Most    int           // rounds, if the budget allows; 0: Rounds are what they are
 	Budget  time.Duration // no table is begun again if it would end after this; 0: no bound
 	Limit   time.Duration // for one cell; 0: by its estimate
@@ -51,14 +52,19 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 // more, up to most rounds. So a figure of milliseconds is the median of many rounds, one
 // of seconds of few; and what is in every ratio is the steadiest (as in Dunnett's design
 // of comparisons with a control, JASA 50, 1955, where the control gets more).
+//
+// Where only those matter that may be the best in something, the first round decides
+// which these are, and the others are not done again: two thirds of the time would go to
+// figures that no comparison uses.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
 	p.Budget, p.Most = budget, most
-	p.spread(p.estimates(syncDelay), p.EstimateOnce(syncDelay))
+	p.spread(p.estimates(syncDelay), p.EstimateOnce(syncDelay), nil)
 }
 
 // spread decides on the rounds after the first: once says by table and engine what a cell
-// takes, and the first round of all has taken spent.
-func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
+// takes, the first round of all has taken spent, and matters says whose rounds matter,
+// nil: everybody's.
+func (p *Plan) spread(once [][]time.Duration, spent time.Duration, matters func(table int, engine string) bool) {
 	afford := func(more time.Duration) bool {
 		if p.Budget > 0 && spent+more > p.Budget {
 			return false
@@ -73,7 +79,7 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
 	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(once[a]), sum(once[b])) })
 	var shares []share // of the cells that may get more rounds
 	for _, t := range cheapest {
-		if p.Most < 2 || !afford(sum(once[t])) {
+		if p.Most < 2 || matters == nil && !afford(sum(once[t])) {
 			continue
 		}
 		for e, d := range p.Engines {
@@ -81,7 +87,10 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration) {
 			if d.Info.Name == p.Subject {
 				one.weight = 2
 			}
-			if *one.rounds = 2; one.once > 0 {
+			if matters == nil {
+				*one.rounds = 2
+			}
+			if one.once > 0 && (matters == nil || matters(t, d.Info.Name)) {
 				shares = append(shares, one)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
 	"github.com/cairndb/cairn/bench/internal/scratch"
 	"github.com/cairndb/cairn/bench/internal/workload"
@@ -78,7 +79,12 @@ func (r *runner) fit(spent time.Duration) {
 	if r.plan.Most == 0 {
 		return
 	}
-	r.plan.spread(r.took, spent)
+	var matters func(table int, engine string) bool
+	if r.plan.Matter {
+		tables := report.Tabulate(r.run)
+		matters = func(table int, engine string) bool { return tables[table].Contends(engine) }
+	}
+	r.plan.spread(r.took, spent, matters)
 	r.run.Rounds = r.plan.Rounds
 	r.cfg.Progress.replan(r.plan, r.took)
 }

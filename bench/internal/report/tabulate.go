@@ -209,7 +209,7 @@ func EachRounds(t Table) string {
 			each = append(each, fmt.Sprintf("%s %d", r.Engine.Name, r.Rounds))
 		}
 	}
-	return "rounds, by the time one takes (" + Subject + ", which is in every ratio, has twice the time): " + strings.Join(each, ", ")
+	return "rounds, by the time one takes, of those no more than a quarter behind the best in something (" + Subject + ", which is in every ratio, has twice the time): " + strings.Join(each, ", ")
 }
 
 // Best returns the least figure of a column among the stores that take keeps.
@@ -235,6 +235,25 @@ func AnyEngine(Row) bool { return true }
 // commits of one that loses none, nor for the sizes of its open store.
 func rivalIn(c result.Column) func(Row) bool {
 	return func(r Row) bool { return r.Engine.Name != Subject && (r.Loses == "" || !c.Writes && !c.Open) }
+}
+
+// Contends reports whether an engine is in a ratio of Cairn to the best rival, or may be
+// when all is measured again: it is Cairn, or no more than a quarter behind the best rival
+// in a ranked column.
+func (t Table) Contends(engine string) bool {
+	const quarter = 1.25
+	row, ok := t.Find(engine)
+	if !ok || engine == Subject {
+		return ok
+	}
+	for _, col := range t.Workload.Columns {
+		_, best, any := t.Best(col.Key, rivalIn(col))
+		have := row.Figures[col.Key]
+		if col.Ranked && any && have.Known() && rivalIn(col)(row) && !row.Engine.Floor && col.Unit.Ratio(have.Median, best.Median) <= quarter {
+			return true
+		}
+	}
+	return false
 }
 
 // Gap is a figure of Cairn beside the best rival's.

@@ -147,7 +147,7 @@ func (u Unit) Ratio(a, b float64) float64 {
 const (
 	PeakRSS   = "peak_rss"   // greatest resident size of the process
 	CPU       = "cpu"        // user and system time since the engine was opened
-	Written   = "written"    // bytes of file pages made dirty since then: what the device has to write
+	Written   = "written"    // bytes the device has written since then, with what was dirty at the end
 	RSSBefore = "rss_before" // resident size before the engine was opened; not a column
 )
 

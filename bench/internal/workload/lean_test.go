@@ -60,7 +60,7 @@ func TestLeanFindsWrongAnswers(t *testing.T) {
 			f.Store, f.KeyWalker, f.Batcher = s, s.(engine.KeyWalker), s.(engine.Batcher)
 			return f, nil
 		}
-		rec := NewRecorder()
+		rec := NewRecorder("")
 		err := w.Run(rec, lying, t.TempDir(), p)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)

@@ -30,7 +30,7 @@ func TestPublishedTotalGoesFromOpenToClose(t *testing.T) {
 		time.Sleep(lag)
 		return laggard{shared}, nil
 	}}
-	rec := NewRecorder()
+	rec := NewRecorder("")
 	p := Params{Workload: "w1", Variant: "published", N: 20, ValueBytes: 64, Seed: 1}
 	if err := runLifecyclePublished(rec, d, t.TempDir(), p); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package workload
 import "testing"
 
 func TestAllocationsOfNativeEnginesAreNotFigures(t *testing.T) {
-	r := NewRecorder()
+	r := NewRecorder("")
 	r.PerOp("put", Span{Time: 10, Bytes: 20, Allocs: 30}, 1)
 	r.Set("size_B", 7) // of no operation
 	r.None("no sync", "delete")

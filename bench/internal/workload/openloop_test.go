@@ -41,7 +41,7 @@ func TestWhatCannotKeepUpGivesUp(t *testing.T) {
 	if l.abandoned < 80 {
 		t.Errorf("%d of 100 abandoned", l.abandoned)
 	}
-	rec := NewRecorder()
+	rec := NewRecorder("")
 	l.report(rec)
 	if rec.Metrics["given_up"] != float64(l.abandoned) || len(rec.Notes) != 1 || rec.Latency["put p99"] == 0 || len(rec.Series) == 0 {
 		t.Errorf("%+v", rec)

@@ -135,7 +135,7 @@ func TestOwnRecordsThroughTheWorkloads(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := w.Run(NewRecorder(), d, t.TempDir(), p); err != nil {
+					if err := w.Run(NewRecorder(""), d, t.TempDir(), p); err != nil {
 						t.Errorf("%s key %q %s: %v", p.ID(), key, name, err)
 					}
 				}

@@ -14,12 +14,14 @@ type Recorder struct {
 	Notes   []string
 	Latency map[string]float64 // percentile: ns
 	Series  []result.Second
+	dir     string // where the data are
 	before  usage
+	device  int64 // bytes its device had written before
 }
 
-// NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder {
-	return &Recorder{Metrics: map[string]float64{}, NA: map[string]string{}}
+// NewRecorder returns an empty recorder of work done in dir.
+func NewRecorder(dir string) *Recorder {
+	return &Recorder{Metrics: map[string]float64{}, NA: map[string]string{}, dir: dir}
 }
 
 // Set records a figure.

@@ -72,7 +72,7 @@ var ycsbParams = Params{Workload: "ycsb", Variant: "sound", N: 300, ValueBytes: 
 func loadedRecords(t *testing.T, s *sharedStore, inserts int) *records {
 	t.Helper()
 	r := newRecords(ycsbParams, inserts)
-	if err := r.load(NewRecorder(), engine.Info{}, s, data.Sequence(r.loaded)); err != nil {
+	if err := r.load(NewRecorder(""), engine.Info{}, s, data.Sequence(r.loaded)); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -35,7 +35,7 @@ func RunCell(w Workload, d engine.Driver, dir string, p Params) (*Recorder, erro
 // several, a new directory below dir, and puts what was recorded together.
 func repeat(times int, dir string, fn func(rec *Recorder, dir string) error) (*Recorder, error) {
 	if times == 1 {
-		rec := NewRecorder()
+		rec := NewRecorder(dir)
 		return rec, fn(rec, dir)
 	}
 	var parts []*Recorder
@@ -56,7 +56,7 @@ func withNewDirectory(dir string, fn func(rec *Recorder, dir string) error) (*Re
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	rec := NewRecorder()
+	rec := NewRecorder(dir)
 	if err := fn(rec, dir); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // recorded is a recorder with figures.
 func recorded(metrics map[string]float64) *Recorder {
-	r := NewRecorder()
+	r := NewRecorder("")
 	for key, value := range metrics {
 		r.Set(key, value)
 	}

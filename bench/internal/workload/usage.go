@@ -16,8 +16,7 @@ type usage struct {
 	now  int64         // resident size, bytes
 	ok   bool
 
-	// Bytes of file pages made dirty, and read from the device; -1: not counted here.
-	written, read int64
+	read int64 // bytes read from the device; -1: not counted here
 }
 
 const notCounted = "this system does not count it"
@@ -25,30 +24,36 @@ const notCounted = "this system does not count it"
 // Begin marks the end of the preparations: data and keys are made, the engine is
 // not open yet.
 func (r *Recorder) Begin() {
+	r.device = deviceBytes(r.dir)
 	if r.before = readUsage(); r.before.ok {
 		r.Set(result.RSSBefore, float64(r.before.now))
 	}
 }
 
-// End marks the end of what counts and records CPU time since Begin and the peak
-// of resident memory, preparations included.
+// End marks the end of what counts and records CPU time since Begin, the peak of
+// resident memory, preparations included, and what the device has written since Begin
+// once everything that is dirty is written back.
 func (r *Recorder) End() {
-	after := readUsage()
+	r.endUsage(readUsage())
+	if r.device < 0 {
+		r.None("the file system is not on one block device whose writes are counted", result.Written)
+		return
+	}
+	writeBack(r.dir)
+	if n := deviceBytes(r.dir) - r.device; n > 0 {
+		r.Set(result.Written, float64(n))
+		return
+	}
+	r.None("it writes nothing", result.Written)
+}
+
+func (r *Recorder) endUsage(after usage) {
 	if !after.ok || !r.before.ok {
-		r.None(notCounted, result.Written)
 		return
 	}
 	r.Set(result.CPU, float64(after.cpu-r.before.cpu))
 	if after.peak > 0 {
 		r.Set(result.PeakRSS, float64(after.peak))
-	}
-	switch n := after.written - r.before.written; {
-	case r.before.written < 0 || after.written < 0:
-		r.None(notCounted, result.Written)
-	case n == 0:
-		r.None("it writes nothing", result.Written)
-	default:
-		r.Set(result.Written, float64(n))
 	}
 }
 
@@ -84,26 +89,21 @@ func Kilobytes(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// fileBytes asks /proc, where there is one, what this process has made dirty of files and
-// read from the device.
-func fileBytes() (written, read int64) {
-	written, read = -1, -1
+// bytesRead asks /proc, where there is one, what this process has read from the device;
+// -1: nobody knows.
+func bytesRead() int64 {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {
-		return written, read
+		return -1
 	}
 	for line := range strings.Lines(string(text)) {
-		name, count, _ := strings.Cut(line, ":")
-		n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
-		switch {
-		case err != nil:
-		case name == "write_bytes":
-			written = n
-		case name == "read_bytes":
-			read = n
+		if count, ok := strings.CutPrefix(line, "read_bytes:"); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64); err == nil {
+				return n
+			}
 		}
 	}
-	return written, read
+	return -1
 }
 
 // residentMemory asks /proc, where there is one. For the peak it is preferred to

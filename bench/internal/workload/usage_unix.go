@@ -14,6 +14,6 @@ func readUsage() usage {
 	}
 	u := usage{cpu: time.Duration(ru.Utime.Nano() + ru.Stime.Nano()), ok: true}
 	u.peak, u.now = residentMemory()
-	u.written, u.read = fileBytes()
+	u.read = bytesRead()
 	return u
 }

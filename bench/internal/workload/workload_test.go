@@ -176,7 +176,7 @@ func TestDiskUseTellsHolesFromData(t *testing.T) {
 var sink []byte
 
 func TestRecorder(t *testing.T) {
-	r := NewRecorder()
+	r := NewRecorder("")
 	_, err := r.Phase("p", 10, func() error {
 		for range 10 {
 			sink = make([]byte, 1000)

@@ -63,7 +63,7 @@ func optionsOf(run *result.Run, tables []report.Table) []term {
 		{"between cells", "dirty pages are written back"},
 		{"data", fmt.Sprintf("seed %d; %s; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, report.DataText(d), d.Snappy4K, d.Snappy32K)},
 		{"memory figures", "peak RSS is of the whole process, of which " + report.BeforeOpening(run) + " are the laboratory, its data and keys"},
-		{"written", "bytes of file pages that the process made dirty (write_bytes of /proc/self/io) since the engine was opened"},
+		{"written", "what the block device wrote from the opening of the engine until everything dirty was written back, by whomever"},
 	}
 	if !run.Settled {
 		terms[4].Text = "nothing is done: dirty pages of one cell may be written back in the next"
