@@ -64,6 +64,9 @@ func (c *Cache) Load(s *Slot) *Page {
 	return p
 }
 
+// Peek is Load of a page that will not count as used for it.
+func (s *Slot) Peek() *Page { return s.p.Load() }
+
 // Fill returns the page of s, reading it if it is not resident: it makes room,
 // calls read with size bytes of unspecified contents to overwrite, and publishes
 // the page. Of concurrent callers for a slot one reads and all get its result.

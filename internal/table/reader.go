@@ -68,6 +68,7 @@ func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok 
 			}
 		}
 		keys := block.View(p.Data())
+		r.touchValue(loc, &keys)
 		found := bytes.Equal(keys.Key(loc.Row()), key)
 		if found {
 			row, ok, err = r.newest(key, loc.Block(), loc.Row(), keys, vis, s)
@@ -87,6 +88,25 @@ func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok 
 func (r *Reader) Touch(hash uint64) uint64 {
 	if x := r.points.Load(); x != nil {
 		return x.Touch(hash)
+	}
+	return 0
+}
+
+// touchValue loads the beginning of the value of a row that is most likely the right one, so
+// that memory is waited for once for key and value (BenchmarkGet: 750 to 665 ns).
+func (r *Reader) touchValue(loc pointindex.Loc, keys *block.Keys) {
+	if p := r.slots[2*loc.Block()+1].Peek(); p != nil {
+		off, _ := keys.Value(loc.Row())
+		touch(p.Data(), off)
+	}
+}
+
+// touch loads a byte. It is not inlined, so that the load is not optimised away.
+//
+//go:noinline
+func touch(b []byte, i int) byte {
+	if i < len(b) {
+		return b[i]
 	}
 	return 0
 }
