@@ -289,7 +289,7 @@ func (c *committer) wantsSpare() bool {
 		return false
 	}
 	tail, _ := c.mem.Seg.Tail()
-	return tree.NextDue(int(tail.Offset()), c.mem.Seg.Capacity())
+	return c.shape.NextDue(int(tail.Offset()), c.mem.Seg.Capacity())
 }
 
 // keepSpare makes a spare segment if one is wanted. A failure is the business of the

@@ -28,7 +28,8 @@ const (
 
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
-	// writes makes no other.
+	// writes makes no other; where commits wait for syncs, until it is used to three quarters:
+	// the rest takes longer to fill than a segment to make.
 	dueShare = 8
 	dueBytes = 64 << 10
 
@@ -115,9 +116,12 @@ func (s *Shape) learn(m *Memory) int {
 
 // NextDue reports whether the segment behind one of the given capacity, of which so many
 // bytes are used, should be made.
-func NextDue(used, capacity int) bool {
+func (s *Shape) NextDue(used, capacity int) bool {
 	due := capacity / dueShare
-	if capacity <= RelaxedSegment {
+	switch {
+	case capacity <= MinSegment && !s.Relaxed:
+		due = capacity * 3 / 4
+	case capacity <= RelaxedSegment:
 		due = min(dueBytes, capacity/2)
 	}
 	return used >= due

@@ -85,9 +85,15 @@ func sealedMemory(t *testing.T, used int) *Memory {
 }
 
 func TestNextDue(t *testing.T) {
-	for _, c := range []struct{ capacity, from int }{{64 << 10, 32 << 10}, {MinSegment, 64 << 10}, {RelaxedSegment, 64 << 10}, {16 << 20, 2 << 20}} {
-		if NextDue(c.from-1, c.capacity) || !NextDue(c.from, c.capacity) {
-			t.Errorf("capacity %d: not due from %d on", c.capacity, c.from)
+	for _, c := range []struct {
+		relaxed        bool
+		capacity, from int
+	}{
+		{false, 64 << 10, 48 << 10}, {false, MinSegment, 192 << 10}, {false, 1 << 20, 64 << 10}, {false, 16 << 20, 2 << 20},
+		{true, 64 << 10, 32 << 10}, {true, MinSegment, 64 << 10}, {true, RelaxedSegment, 64 << 10}, {true, 16 << 20, 2 << 20},
+	} {
+		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
+			t.Errorf("relaxed %v, capacity %d: not due from %d on", c.relaxed, c.capacity, c.from)
 		}
 	}
 }
