@@ -13,7 +13,7 @@ var (
 	seedFlag  = flag.Uint64("crash.seed", 1, "seed of the first run of each workload")
 	longFlag  = flag.Duration("crash.long", 0, "enumerate for so long, spread over the workloads, instead of up to the target")
 	saveFlag  = flag.String("crash.save", "", "directory to keep the files of a failing image in")
-	perTarget = flag.Int("crash.images", 2750, "distinct images per workload, a tenth of them nested")
+	perTarget = flag.Int("crash.images", 2900, "distinct images per workload, a tenth of them nested")
 )
 
 // What a plain run has to reach (docs/PROOF.md).

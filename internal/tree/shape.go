@@ -14,8 +14,9 @@ const (
 )
 
 const (
-	// quickSegment: each segment is twice as large as the one before, smaller ones four
-	// times, since they would be full before the next one is made.
+	// quickSegment: after the first two, which are alike, each segment is twice as large as
+	// the one before, smaller ones four times, since they would be full before the next one
+	// is made.
 	quickSegment = 4 << 20
 
 	// To make a segment takes as long as to write a megabyte: a commit gets one that holds
@@ -97,11 +98,10 @@ func (s *Shape) Note(m *Memory, limit int) {
 		}
 		s.learn(m)
 	}
-	s.bytes = max(s.bytes, s.least())
 	if s.bytes < quickSegment {
 		s.bytes *= 2
 	}
-	s.bytes = min(2*s.bytes, limit)
+	s.bytes = min(max(2*s.bytes, s.least()), limit)
 }
 
 // learn learns from a memtable to which nothing is added any more, and returns how many

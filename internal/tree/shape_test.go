@@ -12,14 +12,14 @@ import (
 func TestShape(t *testing.T) {
 	const limit = 64 << 20
 	var s Shape
-	for _, want := range []int{MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
+	for _, want := range []int{MinSegment, MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("%d bytes, want %d", size, want)
 		}
 		s.Note(nil, limit)
 	}
 	s = Shape{Relaxed: true}
-	for _, want := range []int{RelaxedSegment, 4 << 20, 8 << 20} {
+	for _, want := range []int{RelaxedSegment, RelaxedSegment, 4 << 20, 8 << 20} {
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("relaxed: %d bytes, want %d", size, want)
 		}
@@ -59,7 +59,7 @@ func TestShapeFollowsCommits(t *testing.T) {
 	}
 	sealed := sealedMemory(t, 3<<20)
 	s.Note(sealed, 64<<20)
-	if size, _ := s.Next(0, 0, 64<<20); size != 1<<20 {
+	if size, _ := s.Next(0, 0, 64<<20); size != MinSegment {
 		t.Errorf("%d bytes, when no large commit was seen in the active segment", size)
 	}
 }

@@ -16,9 +16,9 @@ type Source struct {
 	records [][]byte // of the user, in place of windows into the pool
 }
 
-// NewSource makes the pool of a seed, which takes some 100 ms.
+// NewSource makes the pool of a seed, which takes some 100 ms, or reads it (UsePools).
 func NewSource(seed uint64) *Source {
-	return &Source{seed: seed, pool: makePool(seed)}
+	return &Source{seed: seed, pool: pool(seed)}
 }
 
 // Value returns the value of id at a version: size bytes (at most
@@ -54,7 +54,7 @@ func (s *Source) Compressibility(valueBytes int) Compressibility {
 	return Compressibility{
 		Snappy4K:  s.blocks(4 << 10),
 		Snappy32K: s.blocks(32 << 10),
-		Values:    s.values(valueBytes),
+		Values:    s.ValueCompressibility(valueBytes),
 	}
 }
 
@@ -69,7 +69,8 @@ func (s *Source) blocks(size int) float64 {
 	return float64(raw) / float64(packed)
 }
 
-func (s *Source) values(size int) float64 {
+// ValueCompressibility is that of values of a size, each by itself.
+func (s *Source) ValueCompressibility(size int) float64 {
 	const sample = 1000
 	raw, packed := 0, 0
 	var buf []byte

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/peer"
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -68,6 +69,7 @@ func Child() {
 		os.Exit(3)
 	}
 	orphaned := watchParent(in, o.Root)
+	data.UsePools(o.Root)
 	out := os.Stdout
 	os.Stdout = os.Stderr // what an engine prints must not mix with the answer
 	answer := runCell(o)

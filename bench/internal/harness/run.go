@@ -39,6 +39,7 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	}
 	defer scratch.Remove(root)
 	defer release()
+	data.SavePool(root, cfg.Seed)
 	run := describe(plan, cfg)
 	if cfg.Before != nil {
 		if err := takeUp(run, cfg.Before); err != nil {
@@ -278,7 +279,7 @@ func describeTable(t Table, source *data.Source) result.Workload {
 	}
 	return result.Workload{
 		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
-		DataBytes: p.DataBytes(), Snappy: source.Compressibility(p.ValueBytes).Values, Sync: p.Sync,
+		DataBytes: p.DataBytes(), Snappy: source.ValueCompressibility(p.ValueBytes), Sync: p.Sync,
 		Conditions: conditions(t.Workload, p),
 		Columns:    columns,
 	}
