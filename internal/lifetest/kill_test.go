@@ -163,8 +163,8 @@ func killWriter() {
 func verifyFiles(db *cairn.DB, dir string) (err error) {
 	for range 200 {
 		before := db.Stats()
-		n := tables(dir)
-		if after := db.Stats(); n == after.Tables && before.Compactions == after.Compactions {
+		n, empty := tables(dir)
+		if after := db.Stats(); n-empty == after.Tables && empty <= 1 && before.Compactions == after.Compactions {
 			return nil
 		}
 		err = fmt.Errorf("%d table files for %d tables", n, before.Tables)
@@ -314,7 +314,7 @@ func judgeKilled(t *testing.T, dir string, acked, begun [killWriters]uint64) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if n, want := tables(dir), db.Stats().Tables; n != want {
-		t.Errorf("%d table files for %d tables after closing", n, want)
+	if n, _ := tables(dir); n != db.Stats().Tables {
+		t.Errorf("%d table files for %d tables after closing", n, db.Stats().Tables)
 	}
 }
