@@ -42,8 +42,9 @@ func (a *app) mayCreate(ctx context.Context, dir string) error {
 }
 
 // foreign returns the first of the names that no interrupted creation of a store
-// leaves, "" if there is none. Creations number a log segment and a manifest from 1
-// on, each beginning behind what it finds, and a temporary file like its manifest.
+// leaves, "" if there is none. Creations number a log segment, the empty file of a table
+// and a manifest from 1 on, each beginning behind what it finds, and a temporary file like
+// its manifest.
 func foreign(dir string, names []string) (string, error) {
 	manifests := map[uint64]bool{}
 	numbered := uint64(0)
@@ -54,7 +55,7 @@ func foreign(dir string, names []string) (string, error) {
 		case base.FileManifest:
 			manifests[num] = true
 			numbered++
-		case base.FileLog:
+		case base.FileLog, base.FileTable:
 			numbered++
 		}
 	}
@@ -62,8 +63,8 @@ func foreign(dir string, names []string) (string, error) {
 		t, num := base.ParseFileName(name)
 		switch t {
 		case base.FileLock:
-		case base.FileManifest, base.FileLog:
-			if num == 0 || num > 2*numbered { // the other one's name may not have reached the disk
+		case base.FileManifest, base.FileLog, base.FileTable:
+			if num == 0 || num > 3*numbered { // the others' names may not have reached the disk
 				return name, nil
 			}
 		case base.FileTemp:
@@ -85,7 +86,7 @@ func foreign(dir string, names []string) (string, error) {
 // maxFirstLog the size of the first log segment.
 const (
 	maxUnfinished = 4096
-	maxFirstLog   = 256 << 10
+	maxFirstLog   = 1 << 20
 )
 
 // holder is what a lock file says of the process that holds it, or was killed.
@@ -102,6 +103,9 @@ func unfinished(path string, t base.FileType, num uint64) (bool, error) {
 	most := int64(maxUnfinished)
 	if t == base.FileLog {
 		most = maxFirstLog
+	}
+	if t == base.FileTable {
+		most = 0
 	}
 	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return false, err

@@ -39,7 +39,8 @@ func TestPutCreatesNothingAmongForeignFiles(t *testing.T) {
 		{map[string]string{"000001.log": "10:02 started\n"}, "000001.log", exitEnvironment},
 		{map[string]string{"000001.log": strings.Repeat("10:02 started\n", 10)}, "000001.log", exitCorrupt},
 		{map[string]string{"000007.log": ""}, "000007.log", exitEnvironment},
-		{map[string]string{"000001.log": strings.Repeat("\x00", 1<<20)}, "000001.log", exitEnvironment},
+		{map[string]string{"000001.log": strings.Repeat("\x00", 1<<20+1)}, "000001.log", exitEnvironment},
+		{map[string]string{"000007.sst": ""}, "000007.sst", exitEnvironment},
 		{map[string]string{"MANIFEST-000007": "all of it\n"}, "MANIFEST-000007", exitEnvironment},
 		{map[string]string{"MANIFEST-000007": ""}, "MANIFEST-000007", exitEnvironment},
 		{map[string]string{"MANIFEST-000001": "all of it\n"}, "MANIFEST-000001", exitEnvironment},
@@ -48,8 +49,8 @@ func TestPutCreatesNothingAmongForeignFiles(t *testing.T) {
 		{map[string]string{"RESERVE": ""}, "RESERVE", exitEnvironment},
 		{map[string]string{"LOCK": "front door\n"}, "LOCK", exitEnvironment},
 		{map[string]string{"000002.sst": "x"}, "000002.sst", exitCorrupt},
-		{map[string]string{"LOCK": "", "MANIFEST-000002": half["MANIFEST-000002"], "000002.tmp": "a draft"}, "000002.tmp", exitEnvironment},
-		{map[string]string{"LOCK": "", "MANIFEST-000001": half["MANIFEST-000002"]}, "MANIFEST-000001", exitEnvironment},
+		{map[string]string{"LOCK": "", "MANIFEST-000003": half["MANIFEST-000003"], "000003.tmp": "a draft"}, "000003.tmp", exitEnvironment},
+		{map[string]string{"LOCK": "", "MANIFEST-000001": half["MANIFEST-000003"]}, "MANIFEST-000001", exitEnvironment},
 		{map[string]string{"LOCK": "", "000002.log": half["000001.log"]}, "000002.log", exitEnvironment},
 	} {
 		dir := write(t, c.files)
@@ -112,7 +113,7 @@ func halfMade(t *testing.T, ops ...string) map[string]string {
 	}
 	files := contents(t, dir)
 	files["LOCK"] = fmt.Sprintf("%d host %s\n", os.Getpid(), time.Now().Format(time.RFC3339)) // of a process that was killed
-	if _, ok := files[fmt.Sprintf("MANIFEST-%06d", 2*len(ops))]; !ok {
+	if _, ok := files[fmt.Sprintf("MANIFEST-%06d", 3*len(ops))]; !ok {
 		t.Fatalf("%v left %d files", ops, len(files))
 	}
 	return files
