@@ -82,7 +82,7 @@ func listWorkloads(w io.Writer) {
 	t := plainTable()
 	t.AppendHeader(table.Row{"workload", "variant", "quick n", "full n", "value bytes", "what it does"})
 	for _, wl := range workload.All() {
-		t.AppendRow(table.Row{wl.Name, wl.Variant, quickCounts(wl), numbers(append(append([]int{}, wl.QuickN...), wl.FullN...)), wl.ValueBytes, wl.Title})
+		t.AppendRow(table.Row{wl.Name, wl.Variant, quickCounts(wl), numbers(wl.FullCounts()), wl.ValueBytes, wl.Title})
 	}
 	fmt.Fprintln(w, t.Render())
 }

@@ -19,7 +19,6 @@ func init() {
 		Variant:    "sound",
 		FullOnly:   true,
 		QuickN:     []int{10_000_000},
-		FullN:      []int{100_000_000},
 		ValueBytes: leanBytes,
 		Conditions: leanConditions,
 		Columns:    leanColumns,

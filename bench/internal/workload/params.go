@@ -110,7 +110,7 @@ func (w Workload) Cells(s Scale) []Params {
 func (w Workload) counts(s Scale) []int {
 	counts := w.QuickN
 	if s.Full || w.LargeToo {
-		counts = append(append([]int{}, counts...), w.FullN...)
+		counts = w.FullCounts()
 	}
 	if s.N > 0 {
 		counts = []int{s.N}
@@ -125,6 +125,15 @@ func (w Workload) counts(s Scale) []int {
 		}
 	}
 	return within
+}
+
+// FullCounts are those of the full suite. What only that suite has is done once: its
+// small count is for a look at it by name.
+func (w Workload) FullCounts() []int {
+	if w.FullOnly && len(w.FullN) > 0 {
+		return w.FullN
+	}
+	return slices.Concat(w.QuickN, w.FullN)
 }
 
 // within bounds a count of the quick suite with syncs; one that was asked for stays.

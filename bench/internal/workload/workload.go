@@ -15,7 +15,7 @@ type Workload struct {
 	Name     string
 	Title    string
 	QuickN   []int
-	FullN    []int // in addition, with Scale.Full
+	FullN    []int // with Scale.Full: in addition, or in place of QuickN where FullOnly
 	LargeToo bool  // the quick suite has the large counts too, in the modes that Modes says
 	// QuickSynced is the most keys the quick suite has with syncs; 0: what QuickN says.
 	QuickSynced int

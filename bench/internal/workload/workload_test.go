@@ -130,6 +130,10 @@ func TestCells(t *testing.T) {
 			t.Errorf("%+v: %d cells, first %s", c.scale, len(cells), cells[0].ID())
 		}
 	}
+	w.FullOnly = true
+	if got := w.Cells(Scale{Sync: both, Full: true}); len(got) != 2 || got[0].N != 3 {
+		t.Errorf("the full suite of what only it has: %d cells, want its large count with syncs on and off", len(got))
+	}
 }
 
 func TestWorkloadsAreComplete(t *testing.T) {
