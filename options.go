@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
-	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
@@ -109,11 +109,11 @@ func (o *Options) check(dir string) error {
 }
 
 // config translates options for the engine.
-func (o *Options) config(dir string) engine.Config {
+func (o *Options) config(dir string) config.Config {
 	if o == nil {
 		o = &Options{}
 	}
-	c := engine.Config{
+	c := config.Config{
 		Dir: dir, FS: o.FS, ReadOnly: o.ReadOnly, Relaxed: o.Durability == Relaxed,
 		SyncInterval: o.SyncInterval, Memory: o.Memory, Profile: tablefiles.Profile(o.Compression),
 		LockTimeout: o.LockTimeout, Logger: o.Logger,

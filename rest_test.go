@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,5 +194,81 @@ func TestRestUnderASnapshot(t *testing.T) {
 	}
 	if err := db.View(func(tx *cairn.Tx) error { return same(tx, now) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// A store that is scanned again and again is merged into one table although somebody goes
+// on writing to it: every scan finds what was there when it began, an old snapshot too.
+func TestScannedStoreIsMerged(t *testing.T) {
+	const n, bare = 20_000, 64 << 10
+	db, err := cairn.Open(t.TempDir(), &cairn.Options{Durability: cairn.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	key := func(i int) []byte { return fmt.Appendf(nil, "key-%06d", i) }
+	value := func(i, version int) []byte { return fmt.Appendf(nil, "%d of %d %080d", version, i, 0) }
+	write := func(version int) {
+		batch := cairn.NewBatch()
+		for at, i := range rand.New(rand.NewPCG(1, uint64(version))).Perm(n) {
+			batch.Put(key(i), value(i, version))
+			if at%1000 == 999 {
+				if err := db.Write(batch); err != nil {
+					t.Error(err)
+				}
+				batch.Reset()
+			}
+		}
+	}
+	check := func(tx *cairn.Tx, version int) {
+		i := 0
+		for k, v := range tx.Scan(cairn.Range{Low: []byte("key-"), High: []byte("key.")}) {
+			if !bytes.Equal(k, key(i)) || !bytes.Equal(v, value(i, version)) {
+				t.Fatalf("row %d of version %d: %s = %.20s", i, version, k, v)
+			}
+			i++
+		}
+		if i != n {
+			t.Fatalf("%d rows of %d", i, n)
+		}
+	}
+	write(1)
+	old, err := db.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(2)
+	defer old.Rollback()
+	var stop atomic.Bool
+	trickled := make(chan int)
+	go func() { // there is never quiet
+		n := 0
+		for ; !stop.Load(); n++ {
+			time.Sleep(2 * time.Millisecond)
+			if err := db.Put(fmt.Appendf(nil, "trickle-%06d", n), value(n, 3)); err != nil {
+				t.Error(err)
+			}
+		}
+		trickled <- n
+	}()
+	defer stop.Store(true)
+	merged := func() bool { s := db.Stats(); return s.Tables == 1 && s.LogBytes < bare }
+	for deadline := time.Now().Add(20 * time.Second); !merged(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("not merged: %+v", db.Stats())
+		}
+		if err := db.View(func(tx *cairn.Tx) error { check(tx, 2); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(old, 1)
+	stop.Store(true)
+	for i := range <-trickled {
+		if v, err := db.Get(fmt.Appendf(nil, "trickle-%06d", i)); err != nil || !bytes.Equal(v, value(i, 3)) {
+			t.Fatalf("trickle %d: %.20s (%v)", i, v, err)
+		}
+	}
+	if err := db.View(func(tx *cairn.Tx) error { check(tx, 2); return nil }); err != nil {
+		t.Fatal(err)
 	}
 }

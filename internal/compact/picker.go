@@ -112,6 +112,16 @@ func (j *Job) Bytes() (n int64) {
 	return n
 }
 
+// RawBytes returns the bytes of keys and values in the job's inputs.
+func (j *Job) RawBytes() (n int64) {
+	for _, in := range j.Inputs {
+		for _, t := range in.Tables {
+			n += t.RawBytes
+		}
+	}
+	return n
+}
+
 // Tables returns how many tables the job reads.
 func (j *Job) Tables() (n int) {
 	for _, in := range j.Inputs {

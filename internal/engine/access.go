@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -9,7 +10,7 @@ import (
 // What transactions, which are a layer of their own, need of the engine.
 
 // Config returns what the store was opened with. It must not be changed.
-func (e *Engine) Config() *Config { return &e.cfg }
+func (e *Engine) Config() *config.Config { return &e.cfg }
 
 // Tables returns the store's table files.
 func (e *Engine) Tables() *tablefiles.Files { return e.tables }

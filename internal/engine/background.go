@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -110,6 +109,9 @@ func (e *Engine) compactor() {
 	delay := retryDelay
 	var q compact.Quiet
 	for e.stopped.Err() == nil {
+		if e.mergeForScans() {
+			continue
+		}
 		did, err := e.compactOnce(q.Idle(e.visible.Load(), e.idleAfter()))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
@@ -138,7 +140,7 @@ func (e *Engine) currentDebt() int64 {
 
 func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
-		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftoverTables(),
+		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftovers.All(),
 		TargetFileBytes: TargetTable, Codecs: e.cfg.Profile == tablefiles.ProfileBalanced,
 	}
 	if s := e.snapshots(); len(s) > 0 {
@@ -147,18 +149,25 @@ func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	return in
 }
 
-// compactOnce runs the most urgent compaction and reports whether there was one.
+// compactOnce runs the most urgent compaction, one that nobody waits for if the store is
+// idle or scans have walked enough, and reports whether there was one.
 func (e *Engine) compactOnce(idle bool) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	if e.waitsForSpace() {
 		return false, nil // a flush comes first
 	}
-	v := e.state.Load().Version
-	if v.NumTables() == 0 {
+	rs := e.state.Load()
+	if rs.Version.NumTables() == 0 {
 		return false, nil
 	}
-	job, ok := compact.Pick(v, e.pickInputs(idle))
+	job, ok := compact.Pick(rs.Version, e.pickInputs(idle))
+	if !ok && !idle && e.walkedFor(rs, 0) {
+		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
+		if ok = ok && e.walkedFor(rs, job.RawBytes()); ok {
+			e.walked.Add(-job.RawBytes() / walkedBytes)
+		}
+	}
 	if !ok {
 		return false, nil
 	}
@@ -241,29 +250,9 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 	}
 	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), false)
 	if err == nil {
-		e.noteLeftovers(job, tables, merge.Leftovers(), oldest)
+		e.leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
 	}
 	return tables, err
-}
-
-// noteLeftovers remembers what a merge could not drop, for the picker.
-func (e *Engine) noteLeftovers(job *compact.Job, tables []*tree.Handle, left []compact.Leftover, oldest uint64) {
-	full := job.Reason == compact.ReasonSmall && len(tables) >= job.Tables()
-	e.commit.mu.Lock()
-	defer e.commit.mu.Unlock()
-	for i, h := range tables {
-		if job.Bottommost {
-			left[i].Snapshot = oldest
-		}
-		left[i].Full = full
-		e.leftovers[h.Meta.Num] = left[i]
-	}
-}
-
-func (e *Engine) leftoverTables() map[uint64]compact.Leftover {
-	e.commit.mu.Lock()
-	defer e.commit.mu.Unlock()
-	return maps.Clone(e.leftovers)
 }
 
 // keeper prepares spare segments and removes obsolete files.

@@ -77,7 +77,7 @@ func (e *Engine) settle() error {
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	if did, err := e.mergeAll(nil, closeCompact); did || err != nil {
+	if did, err := e.mergeAll(nil, closeCompact, true); did || err != nil {
 		return err
 	}
 	if err := e.flushRest(); err != nil {

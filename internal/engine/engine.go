@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
@@ -23,7 +24,7 @@ import (
 
 // Engine is an open store. All methods are safe for concurrent use.
 type Engine struct {
-	cfg   Config
+	cfg   config.Config
 	store base.ID
 	lock  io.Closer
 
@@ -40,6 +41,8 @@ type Engine struct {
 	pages   *cache.Cache
 	tables  *tablefiles.Files
 	pinned  atomic.Int64 // bytes kept in memory by slices handed out
+	walked  atomic.Int64 // rows that scans have put together from several sources since the last merge of all
+	stalled atomic.Int32 // commits that wait for room
 
 	open     atomic.Int64 // transactions and one-shot calls in progress
 	openDone chan struct{}
@@ -60,7 +63,7 @@ type Engine struct {
 	flushErr   error    // why the last attempt to flush failed
 	flushTries uint64   // how many have ended
 
-	leftovers map[uint64]compact.Leftover // by table: garbage that snapshots held
+	leftovers compact.Leftovers // garbage that snapshots held
 
 	flushing     sync.Mutex  // one flush at a time
 	merging      sync.Mutex  // one compaction at a time

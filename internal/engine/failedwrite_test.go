@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -61,7 +62,7 @@ func (f *failingFile) Sync() error {
 // a log whose first frame has the wrong sequence: the store did not open.
 func TestFlushAwaitsTheLink(t *testing.T) {
 	fsys := &failingLog{FS: memfs.New()}
-	e := mustOpen(t, Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour})
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour})
 	put := func(key string) error {
 		var entries frame.Entries
 		entries.Add(base.KindPut, testBucket, []byte(key), []byte("value"))

@@ -154,7 +154,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 			continue // moved to another level
 		}
 		delete(e.handles, r.Num)
-		delete(e.leftovers, r.Num)
+		e.leftovers.Drop(r.Num)
 		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
 	}
 	for _, l := range flushed {

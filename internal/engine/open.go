@@ -10,7 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
-	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -20,8 +20,8 @@ import (
 )
 
 // Open opens the store in cfg.Dir, and makes it if there is none.
-func Open(cfg Config) (*Engine, error) {
-	if err := cfg.check(); err != nil {
+func Open(cfg config.Config) (*Engine, error) {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	e := newEngine(cfg)
@@ -32,12 +32,12 @@ func Open(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-func newEngine(cfg Config) *Engine {
+func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
 		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
 		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
-		leftovers: map[uint64]compact.Leftover{}, parents: func() error { return nil },
-		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		parents: func() error { return nil },
+		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)

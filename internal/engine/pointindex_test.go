@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/report"
@@ -21,11 +22,11 @@ import (
 
 var testBucket = base.AppendBucketPrefix(nil, 0)
 
-func indexTestConfig(dir string, memory int64) Config {
-	return Config{Dir: dir, FS: vfs.OS(), Relaxed: true, SyncInterval: time.Second, Memory: memory}
+func indexTestConfig(dir string, memory int64) config.Config {
+	return config.Config{Dir: dir, FS: vfs.OS(), Relaxed: true, SyncInterval: time.Second, Memory: memory}
 }
 
-func mustOpen(t *testing.T, cfg Config) *Engine {
+func mustOpen(t *testing.T, cfg config.Config) *Engine {
 	t.Helper()
 	e, err := Open(cfg)
 	if err != nil {

@@ -26,7 +26,7 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil {
 		return 0
 	}
-	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.segmentLimit()/2)), rs.TableBytes()/restShare) {
+	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
 		return n
 	}
 	return 0
@@ -52,28 +52,106 @@ func (e *Engine) rest(seq uint64) {
 		e.tidy()
 		return
 	}
-	if e.restless(e.state.Load()) == 0 || c.leading || c.preparing || c.nextSeq != seq+1 || e.diskFull() {
+	if c.nextSeq != seq+1 || !e.maySeal() {
 		c.mu.Unlock()
 		return
 	}
-	c.shape.Rest(c.mem, e.cfg.segmentLimit())
-	c.mem, c.asked = nil, false
-	spare := c.spare
+	sealed, spare := e.sealActive(), c.spare
 	c.spare = nil
-	sealed := e.state.Load()
-	sealed.Ref() // commit.mu is held: it is the state's, and nobody has begun another memtable
 	c.mu.Unlock()
-	defer sealed.Unref()
 	if spare != nil {
 		e.dropSpare(spare)
 	}
-	if did, _ := e.mergeAll(sealed, restMerge); did {
+	if e.makeTables(sealed, true) {
 		e.tidy()
-		return
 	}
+}
+
+// maySeal reports whether the active memtable holds enough for a table, and the outcome of
+// every commit is known. commit.mu is held.
+func (e *Engine) maySeal() bool {
+	c := &e.commit
+	return e.restless(e.state.Load()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.visible.Load()+1 && !e.diskFull()
+}
+
+// sealActive ends the active memtable and returns the state with it, referenced: commit.mu
+// is held, so it is the newest, and nobody has begun another memtable.
+func (e *Engine) sealActive() *tree.State {
+	c := &e.commit
+	c.shape.Rest(c.mem, e.cfg.SegmentLimit())
+	c.mem, c.asked = nil, false
+	sealed := e.state.Load()
+	sealed.Ref()
+	return sealed
+}
+
+// makeTables makes tables of a sealed state, which it lets go of, and reports whether it
+// could at once; if not, the flusher will.
+func (e *Engine) makeTables(sealed *tree.State, idle bool) bool {
+	defer sealed.Unref()
+	if did, _ := e.mergeAll(sealed, restMerge, idle); did {
+		return true
+	}
+	c := &e.commit
 	c.mu.Lock()
 	c.sealed.Signal() // piece by piece, and whatever was wrong is reported
 	c.mu.Unlock()
+	return false
+}
+
+// A store that is scanned does not wait for quiet. A row put together from several sources
+// takes some 300 ns longer than one of a single table, and 8 ns a byte that is merged: once
+// scans have walked so many rows that a merge costs no more than they have, it pays from
+// then on (as skis are bought once the rent has come to their price: Karlin et al.,
+// Algorithmica 3, 1988).
+
+const (
+	// walkedBytes is how many bytes of a merge a row pays for that scans have walked.
+	walkedBytes = 40
+	// walkedLook is after how many rows it is looked whether a merge pays.
+	walkedLook = 1 << 14
+)
+
+// NoteWalked counts n rows that a scan has put together from several sources.
+func (e *Engine) NoteWalked(n int) {
+	if now := e.walked.Add(int64(n)); now/walkedLook != (now-int64(n))/walkedLook {
+		signal(e.wakeMerge)
+	}
+}
+
+// walkedFor reports whether scans have walked enough for a merge of so many bytes. What
+// they have is never worth more than two merges of everything in the state.
+func (e *Engine) walkedFor(rs *tree.State, bytes int64) bool {
+	walked := e.walked.Load()
+	if most := max(2*rs.HeldBytes()/walkedBytes, walkedLook); walked > most {
+		e.walked.Add(most - walked)
+		walked = most
+	}
+	return walked >= max(bytes/walkedBytes, walkedLook)
+}
+
+// mergeForScans makes one table of memtables and tables, while the store is written to,
+// where scans have walked enough. It reports whether it did.
+func (e *Engine) mergeForScans() bool {
+	c := &e.commit
+	c.mu.Lock()
+	for {
+		rs := e.state.Load()
+		if !rs.WorthMergingAll(restMerge) || !e.maySeal() || !e.walkedFor(rs, rs.HeldBytes()) {
+			break
+		}
+		if c.spare != nil {
+			e.walked.Add(-rs.HeldBytes() / walkedBytes)
+			sealed := e.sealActive()
+			c.mu.Unlock()
+			return e.makeTables(sealed, false)
+		}
+		if e.memtablesFull(0, 0) || e.prepareSpare(0, 0, false) != nil {
+			break // the next commit would have to wait
+		}
+	}
+	c.mu.Unlock()
+	return false
 }
 
 // restMerge is how many bytes a store may have to be merged into the last level then.

@@ -66,7 +66,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 // memtablesFull reports whether memtables, with a spare for need bytes and count
 // entries, would take more than half of Memory. Point indexes and pages share the rest.
 func (e *Engine) memtablesFull(need, count int) bool {
-	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
+	size, records := e.commit.shape.Next(need, count, e.cfg.SegmentLimit())
 	more := int64(size + tree.IndexBytes(size, records))
 	if e.commit.spare != nil { // counted already
 		more = 0
@@ -102,7 +102,9 @@ func (e *Engine) stall() error {
 		}
 		return SpaceError(e.flushErr)
 	}
+	e.stalled.Add(1)
 	c.cond.Wait()
+	e.stalled.Add(-1)
 	waited := time.Since(start)
 	e.counters.StallNanos.Add(int64(waited))
 	if waited > stallEvent {
@@ -120,7 +122,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c := &e.commit
 	next := c.spare
 	c.spare, c.asked = nil, false
-	c.shape.Note(c.mem, e.cfg.segmentLimit())
+	c.shape.Note(c.mem, e.cfg.SegmentLimit())
 	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)
 	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
@@ -145,7 +147,7 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	size, records := e.commit.shape.Next(need, count, e.cfg.segmentLimit())
+	size, records := e.commit.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
 		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/compact", "internal/directory"},
 	{"internal/tree"},
 	{"internal/tablefiles", "internal/report"},
-	{"internal/recovery"},
+	{"internal/recovery", "internal/config"},
 	{"internal/engine", "internal/inspect"},
 	{"internal/txn"},
 	{""},

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"iter"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -48,6 +49,17 @@ func (rs *State) Hold(inputs []compact.Input) (handles []*Handle) {
 func Unhold(handles []*Handle) {
 	for _, h := range handles {
 		h.Unref()
+	}
+}
+
+// Numbers returns the numbers of tables, in their order.
+func Numbers(tables []*Handle) iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		for i, h := range tables {
+			if !yield(i, h.Meta.Num) {
+				return
+			}
+		}
 	}
 }
 

@@ -1,6 +1,15 @@
 package tree
 
-import "github.com/cairndb/cairn/internal/manifest"
+import (
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tombstone"
+)
 
 // mergeAllShare: everything is merged at once if what lies above the last level is at
 // least one part in this many of what lies there.
@@ -25,6 +34,17 @@ func (rs *State) RawBytes() (n int64) {
 	return n
 }
 
+// HeldBytes returns the bytes of keys and values in memtables and tables.
+func (rs *State) HeldBytes() int64 {
+	n := rs.RawBytes()
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			n += l.Mem.LogBytes()
+		}
+	}
+	return n
+}
+
 // WorthMergingAll reports whether there are memtables, and so much in them and above
 // the last level that it would be merged into the last level anyway, and no more than
 // limit bytes in all.
@@ -42,4 +62,44 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 	}
 	above += rs.TableBytes() - bottom
 	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
+}
+
+// Continues reports whether rs is old with nothing but new layers on top.
+func (rs *State) Continues(old *State) bool {
+	n := len(rs.Layers) - len(old.Layers)
+	return n >= 0 && rs.Version == old.Version && slices.Equal(rs.Layers[n:], old.Layers)
+}
+
+// Whole is all that memtables and tables hold, on its way to the last level.
+type Whole struct {
+	Rows       *iterator.Merging
+	Tombstones *tombstone.List
+	Count      uint64        // of rows
+	Edit       manifest.Edit // removes the tables
+}
+
+// Whole reads everything in a state of memtables and tables: of rs, which is to outlast
+// the rows.
+func (rs *State) Whole(slot *epoch.Slot) *Whole {
+	w := &Whole{}
+	var rows []base.Iterator
+	var tombs []*tombstone.List
+	for _, l := range rs.Layers {
+		l.Mem.Sort()
+		rows = l.Mem.Iterators(rows)
+		tombs = append(tombs, tombstone.Build(l.Mem.RangeDeletes()))
+		w.Count += uint64(l.Mem.Len())
+		if l.Mem.Len() > 0 {
+			w.Edit.LastSeq = max(w.Edit.LastSeq, l.Mem.LastSeq())
+		}
+	}
+	for level, meta := range rs.Version.Tables() {
+		h := rs.Handle(meta.Num)
+		rows = append(rows, h.NewIter(slot, table.IterOptions{NoCache: true}))
+		tombs = append(tombs, h.Tombstones())
+		w.Count += meta.Entries
+		w.Edit.Removed = append(w.Edit.Removed, manifest.Removed{Level: level, Num: meta.Num})
+	}
+	w.Rows, w.Tombstones = iterator.NewMerging(rows...), tombstone.Merge(tombs...)
+	return w
 }

@@ -24,6 +24,7 @@ type Iter struct {
 	rows    iterator.Visible
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
+	walked  int             // rows since it was last noted
 	own     []base.Iterator // the transaction's chunks, as they were at the start
 	writes  *memtable.Table // what they are chunks of: the transaction's may be another by now
 	spills  []*spill
@@ -154,7 +155,22 @@ func (it *Iter) step(forward bool) bool {
 	} else {
 		it.valid = it.rows.Prev()
 	}
+	if it.walked++; it.walked == mostWalked {
+		it.tellWalked()
+	}
 	return it.settled()
+}
+
+// mostWalked is after how many rows the engine is told of them: long scans are to be
+// noticed before they end.
+const mostWalked = 4096
+
+// tellWalked tells the engine how far it has walked, if in several sources.
+func (it *Iter) tellWalked() {
+	if it.walked > 0 && len(it.sources) > 1 {
+		it.tx.e.NoteWalked(it.walked)
+	}
+	it.walked = 0
 }
 
 // follow moves to the current state and stands on the same row again.
@@ -243,6 +259,7 @@ func (it *Iter) addRun(r *tree.Run) {
 
 // drop lets go of the state and everything pinned in it.
 func (it *Iter) drop() {
+	it.tellWalked()
 	for _, o := range it.open {
 		o.Close()
 	}

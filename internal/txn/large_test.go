@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -97,7 +98,7 @@ func check(t testing.TB, err error) {
 
 func openEngine(t testing.TB, fs vfs.FS, memory int64) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(engine.Config{Dir: "/db", FS: fs, Relaxed: true, SyncInterval: time.Second, Memory: memory})
+	e, err := engine.Open(config.Config{Dir: "/db", FS: fs, Relaxed: true, SyncInterval: time.Second, Memory: memory})
 	check(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e

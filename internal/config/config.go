@@ -1,4 +1,8 @@
-package engine
+// Package config is what a store is opened with, checked, and the bounds that follow
+// from its memory.
+//
+// A Config is not changed once a store is open, so any number of goroutines may read it.
+package config
 
 import (
 	"fmt"
@@ -12,7 +16,7 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// Config is what Open needs. The root package fills it from its Options.
+// Config is what the engine needs to open a store. The root package fills it from its Options.
 type Config struct {
 	Dir          string
 	FS           vfs.FS
@@ -31,7 +35,8 @@ const MinMemory = 1 << 20
 
 const maxSegmentBytes = 64 << 20
 
-func (c *Config) check() error {
+// Check returns what is wrong with it: a base.ErrInvalidOption.
+func (c *Config) Check() error {
 	if c.Memory < MinMemory {
 		return fmt.Errorf("%w: Memory is %d bytes, the least is %d", base.ErrInvalidOption, c.Memory, int64(MinMemory))
 	}
@@ -47,9 +52,9 @@ func (c *Config) check() error {
 	return nil
 }
 
-// segmentLimit is the greatest size of an ordinary segment: a sixteenth of the
+// SegmentLimit is the greatest size of an ordinary segment: a sixteenth of the
 // memory, so that active, spare and sealed memtables fit into half of it.
-func (c *Config) segmentLimit() int {
+func (c *Config) SegmentLimit() int {
 	limit := int(min(c.Memory/16, maxSegmentBytes)) &^ 4095
 	return max(limit, 64<<10)
 }

@@ -1,0 +1,46 @@
+package compact
+
+import (
+	"iter"
+	"maps"
+	"sync"
+)
+
+// Leftovers remembers of the tables of a store what the merges that wrote them could not
+// drop. It is safe for concurrent use. The zero value is empty.
+type Leftovers struct {
+	mu      sync.Mutex
+	byTable map[uint64]Leftover
+}
+
+// Note takes up what Merge.Leftovers says of the tables, by number, that a job has written.
+// oldest is the oldest snapshot there was when it began.
+func (l *Leftovers) Note(job *Job, tables iter.Seq2[int, uint64], left []Leftover, oldest uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byTable == nil {
+		l.byTable = map[uint64]Leftover{}
+	}
+	full := job.Reason == ReasonSmall && len(left) >= job.Tables()
+	for i, num := range tables {
+		if job.Bottommost {
+			left[i].Snapshot = oldest
+		}
+		left[i].Full = full
+		l.byTable[num] = left[i]
+	}
+}
+
+// Drop forgets a table.
+func (l *Leftovers) Drop(num uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byTable, num)
+}
+
+// All returns a copy, by number of the table.
+func (l *Leftovers) All() map[uint64]Leftover {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.byTable)
+}
