@@ -166,6 +166,38 @@ func (r *Run) Rest() {
 	}
 }
 
+// LogBytes returns how much is in the log and not in tables.
+func (r *Run) LogBytes() int64 {
+	if r.store == nil {
+		return 0
+	}
+	return r.store.LogBytes()
+}
+
+// WhileScanned does script while somebody scans the store again and again.
+func (r *Run) WhileScanned(script func()) {
+	s := r.store
+	if s == nil {
+		return
+	}
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for open := true; open && err == nil; {
+			select {
+			case <-stop:
+				open = false
+			default:
+				_, err = s.Contents()
+			}
+		}
+		stopped <- err
+	}()
+	script()
+	close(stop)
+	r.note("Contents", <-stopped)
+}
+
 // SlowSync makes syncs of log segments take so long that commits gather behind them.
 func (r *Run) SlowSync() {
 	r.Faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: faultfs.Delay(200 * time.Microsecond)})

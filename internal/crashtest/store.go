@@ -133,6 +133,9 @@ func (s *Store) Verify() error {
 	return err
 }
 
+// LogBytes returns how much is in the log and not in tables.
+func (s *Store) LogBytes() int64 { return s.db.Stats().LogBytes }
+
 // Dropped returns the bytes that Open reported as dropped.
 func (s *Store) Dropped() int64 { return s.db.Stats().Recovery.DroppedBytes }
 

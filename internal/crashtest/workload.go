@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs/faultfs"
@@ -34,6 +35,8 @@ var Workloads = []*Workload{
 	{Name: "compaction", Do: opened(compaction)},
 	{Name: "rest", Do: opened(rest)},
 	{Name: "rest-relaxed", Relaxed: true, Do: opened(rest)},
+	{Name: "scanned", Do: opened(scanned)},
+	{Name: "scanned-relaxed", Relaxed: true, Do: opened(scanned)},
 	{Name: "reopen", Do: reopen},
 	{Name: "manifest-rotation", Do: opened(manifestRotation)},
 	{Name: "close", Do: closing},
@@ -143,6 +146,23 @@ func rest(r *Run) {
 		steps(r, round*100, 5, 9000) // in one segment, mostly: then the store rests at once
 		r.Rest()
 		steps(r, round*100+50, 1, 50)
+	}
+}
+
+// scanned has memtables and a table merged because they are scanned, while there are
+// commits: so often that the store does not rest.
+func scanned(r *Run) {
+	for round := range 2 {
+		steps(r, round*100, 3, 2000)
+		r.flush()
+		steps(r, round*100+10, 8, 6000)
+		merged := r.LogBytes() / 2
+		r.WhileScanned(func() {
+			for i := 0; i < 40 && r.LogBytes() > merged; i++ {
+				time.Sleep(4 * time.Millisecond)
+				steps(r, round*100+50+i, 1, 50)
+			}
+		})
 	}
 }
 
