@@ -53,18 +53,18 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 // of seconds of few; and what is in every ratio is the steadiest (as in Dunnett's design
 // of comparisons with a control, JASA 50, 1955, where the control gets more).
 //
-// Where only those matter that may be the best in something, the first round decides
-// which these are, and the others are not done again: two thirds of the time would go to
-// figures that no comparison uses.
+// Where only those matter that may be the best in something, each round decides which
+// these are, and the others are not done again: two thirds of the time would go to
+// figures that no comparison uses. What is left of the time is then spread anew.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
 	p.Budget, p.Most = budget, most
-	p.spread(p.estimates(syncDelay), p.EstimateOnce(syncDelay), nil)
+	p.spread(1, p.estimates(syncDelay), p.EstimateOnce(syncDelay), nil)
 }
 
-// spread decides on the rounds after the first: once says by table and engine what a cell
-// takes, the first round of all has taken spent, and matters says whose rounds matter,
-// nil: everybody's.
-func (p *Plan) spread(once [][]time.Duration, spent time.Duration, matters func(table int, engine string) bool) {
+// spread decides on the rounds after those that are done, at least the first: once says by
+// table and engine what a cell takes, what is done has taken spent, and matters says whose
+// rounds matter, nil: everybody's. Whoever was not in the last round stays out.
+func (p *Plan) spread(done int, once [][]time.Duration, spent time.Duration, matters func(table int, engine string) bool) {
 	afford := func(more time.Duration) bool {
 		if p.Budget > 0 && spent+more > p.Budget {
 			return false
@@ -74,7 +74,14 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration, matters func(
 	}
 	cheapest := make([]int, len(p.Tables))
 	for t := range p.Tables {
-		cheapest[t], p.Tables[t].Rounds = t, slices.Repeat([]int{1}, len(p.Engines))
+		cheapest[t] = t
+		rounds := slices.Repeat([]int{1}, len(p.Engines))
+		for e := range rounds {
+			if done > 1 {
+				rounds[e] = min(p.rounds(t, e), done)
+			}
+		}
+		p.Tables[t].Rounds = rounds
 	}
 	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(once[a]), sum(once[b])) })
 	var shares []share // of the cells that may get more rounds
@@ -90,7 +97,7 @@ func (p *Plan) spread(once [][]time.Duration, spent time.Duration, matters func(
 			if matters == nil {
 				*one.rounds = 2
 			}
-			if one.once > 0 && (matters == nil || matters(t, d.Info.Name)) {
+			if one.once > 0 && (matters == nil || *one.rounds == done && matters(t, d.Info.Name)) {
 				shares = append(shares, one)
 			}
 		}

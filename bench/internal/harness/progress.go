@@ -56,8 +56,8 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 	}
 }
 
-// replan is told what is left after the first round, whose cells took as long as given.
-func (p *Progress) replan(plan *Plan, took [][]time.Duration) {
+// replan is told what is left after n rounds, whose cells took as long as given.
+func (p *Progress) replan(plan *Plan, n int, took [][]time.Duration) {
 	if p == nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *Progress) replan(plan *Plan, took [][]time.Duration) {
 	for t := range took {
 		p.once = append(p.once, slices.Clone(took[t]))
 		for e := range took[t] {
-			p.left += time.Duration(plan.rounds(t, e)-1) * took[t][e]
+			p.left += time.Duration(max(0, plan.rounds(t, e)-n)) * took[t][e]
 		}
 	}
 }

@@ -59,35 +59,61 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 			return run, err
 		}
 	}
-	counting := time.Since(started) - run.Elapsed
+	verified := time.Since(started) - run.Elapsed
 	for n := 1; n <= plan.Rounds; n++ {
 		if err := r.round(ctx, n); err != nil {
 			run.Stopped = fmt.Sprintf("what was done before the run ended early, in round %d: %v", n, err)
 			return run, err
 		}
-		if n == 1 {
-			for _, took := range r.took {
-				counting += sum(took)
-			}
-			r.fit(counting)
-		}
+		took, spent := r.tally(n)
+		r.fit(n, took, verified+spent)
 	}
 	return run, nil
 }
 
-// fit spreads the budget by what the cells took in the first round, all together spent.
-func (r *runner) fit(spent time.Duration) {
-	if r.plan.Most == 0 {
+// tally returns the mean of what each cell took in the first n rounds, and what all did.
+func (r *runner) tally(n int) (took [][]time.Duration, spent time.Duration) {
+	engines, times := map[string]int{}, make([][]int, len(r.plan.Tables))
+	for e, d := range r.plan.Engines {
+		engines[d.Info.Name] = e
+	}
+	tables := map[string]int{}
+	for t, table := range r.plan.Tables {
+		tables[table.Params.ID()] = t
+		took, times[t] = append(took, make([]time.Duration, len(r.plan.Engines))), make([]int, len(r.plan.Engines))
+	}
+	for _, c := range r.run.Cells {
+		if t, e := tables[c.Workload], engines[c.Engine]; c.Round <= n {
+			took[t][e] += c.Elapsed
+			times[t][e]++
+			spent += c.Elapsed
+		}
+	}
+	for t := range took {
+		for e := range took[t] {
+			took[t][e] /= time.Duration(max(1, times[t][e]))
+		}
+	}
+	return took, spent
+}
+
+// fit spreads what is left of the budget after n rounds by what cells took in them, all
+// together spent. Where only those rounds matter of who may be the best in something, the
+// race is narrowed from round to round, as more is known: after the first, a half behind is
+// not yet out of it, in the end a quarter is (racing: Maron and Moore, NIPS 6, 1993).
+func (r *runner) fit(n int, took [][]time.Duration, spent time.Duration) {
+	if r.plan.Most == 0 || n > 1 && !r.plan.Matter {
 		return
 	}
 	var matters func(table int, engine string) bool
 	if r.plan.Matter {
 		tables := report.Tabulate(r.run)
-		matters = func(table int, engine string) bool { return tables[table].Contends(engine) }
+		within := 1.25 + 0.25/float64(n)
+		matters = func(table int, engine string) bool { return tables[table].Contends(engine, within) }
 	}
-	r.plan.spread(r.took, spent, matters)
+	r.plan.spread(n, took, spent, matters)
 	r.run.Rounds = r.plan.Rounds
-	r.cfg.Progress.replan(r.plan, r.took)
+	r.cfg.Progress.replan(r.plan, n, took)
 }
 
 type runner struct {

@@ -33,7 +33,7 @@ func TestContends(t *testing.T) {
 	for engine, want := range map[string]bool{
 		"cairn": true, "loser": false, "floor": false, "reader": true, "writer": true, "near": true, "far": false, "nobody": false,
 	} {
-		if got := table.Contends(engine); got != want {
+		if got := table.Contends(engine, 1.25); got != want {
 			t.Errorf("%s contends: %v", engine, got)
 		}
 	}

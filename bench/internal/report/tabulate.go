@@ -238,10 +238,9 @@ func rivalIn(c result.Column) func(Row) bool {
 }
 
 // Contends reports whether an engine is in a ratio of Cairn to the best rival, or may be
-// when all is measured again: it is Cairn, or no more than a quarter behind the best rival
-// in a ranked column.
-func (t Table) Contends(engine string) bool {
-	const quarter = 1.25
+// when all is measured again: it is Cairn, or in a ranked column its figure is no more than
+// within times the best rival's.
+func (t Table) Contends(engine string, within float64) bool {
 	row, ok := t.Find(engine)
 	if !ok || engine == Subject {
 		return ok
@@ -249,7 +248,7 @@ func (t Table) Contends(engine string) bool {
 	for _, col := range t.Workload.Columns {
 		_, best, any := t.Best(col.Key, rivalIn(col))
 		have := row.Figures[col.Key]
-		if col.Ranked && any && have.Known() && rivalIn(col)(row) && !row.Engine.Floor && col.Unit.Ratio(have.Median, best.Median) <= quarter {
+		if col.Ranked && any && have.Known() && rivalIn(col)(row) && !row.Engine.Floor && col.Unit.Ratio(have.Median, best.Median) <= within {
 			return true
 		}
 	}
