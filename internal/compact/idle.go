@@ -20,7 +20,7 @@ const (
 
 // idle picks work that nobody waits for.
 func (p *picker) idle() (Job, bool) {
-	for _, pick := range []func() (Job, bool){p.pushTombstones, p.pushWeight, p.cleanBottom, p.joinSmall} {
+	for _, pick := range []func() (Job, bool){p.pushTombstones, p.pushWeight, p.cleanBottom, p.joinSmall, p.compressWell} {
 		if job, ok := pick(); ok {
 			return job, true
 		}
@@ -161,6 +161,20 @@ func (p *picker) joinSmall() (Job, bool) {
 		job.Reason = ReasonSmall
 		if p.allowed(&job) {
 			return job, true
+		}
+	}
+	return Job{}, false
+}
+
+// compressWell picks a table of the bottom that was compressed with little effort.
+func (p *picker) compressWell() (Job, bool) {
+	for _, t := range p.v.Levels[manifest.Bottom] {
+		if p.in.Leftovers[t.Num].Quick && !p.busy[t] {
+			job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)
+			job.Reason = ReasonQuick
+			if p.allowed(&job) {
+				return job, true
+			}
 		}
 	}
 	return Job{}, false

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"sync"
+
+	"github.com/cairndb/cairn/internal/manifest"
 )
 
 // Leftovers remembers of the tables of a store what the merges that wrote them could not
@@ -26,7 +28,7 @@ func (l *Leftovers) Note(job *Job, tables iter.Seq2[int, uint64], left []Leftove
 		if job.Bottommost {
 			left[i].Snapshot = oldest
 		}
-		left[i].Full = full
+		left[i].Full, left[i].Quick = full, job.Quick && job.OutLevel == manifest.Bottom
 		l.byTable[num] = left[i]
 	}
 }

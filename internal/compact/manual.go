@@ -9,7 +9,7 @@ import (
 
 // Manual returns the next job of a compaction somebody has asked for: one that
 // brings tables that overlap [low, high) (nil: no bound) closer to the bottom, or
-// rids those at the bottom of tombstones. After enough of them there is none left.
+// rids those at the bottom of tombstones and of what was done in a hurry. After enough of them there is none left.
 func Manual(v *manifest.Version, low, high []byte, in Inputs) (Job, bool) {
 	p := newPicker(v, in)
 	want := func(t *base.TableMeta) bool { return t.Overlaps(low, high) }
@@ -25,11 +25,12 @@ func Manual(v *manifest.Version, low, high []byte, in Inputs) (Job, bool) {
 }
 
 // cleanRange picks a bottom table that overlaps the range and has tombstones that
-// no merge has tried to drop yet.
+// no merge has tried to drop yet, or was compressed with little effort.
 func (p *picker) cleanRange(low, high []byte) (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
 		left, known := p.in.Leftovers[t.Num]
-		if p.busy[t] || !t.Overlaps(low, high) || !p.droppable(t) || known && left.Snapshot >= t.MaxSeq {
+		clean := !p.droppable(t) || known && left.Snapshot >= t.MaxSeq
+		if p.busy[t] || !t.Overlaps(low, high) || clean && !left.Quick {
 			continue
 		}
 		job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)

@@ -55,6 +55,7 @@ type Leftover struct {
 	Until    uint64 // Bytes are garbage once the oldest snapshot is >= Until
 	Bytes    int64  // of versions kept only because of snapshots
 	Full     bool   // small, but joining it with its neighbours did not make fewer
+	Quick    bool   // of the bottom, and compressed with little effort
 }
 
 // Reason says why a job was picked.
@@ -69,6 +70,7 @@ const (
 	ReasonSpace        Reason = "space amplification"
 	ReasonGarbage      Reason = "garbage at the bottom"
 	ReasonSmall        Reason = "small tables"
+	ReasonQuick        Reason = "compressed quickly"
 	ReasonManual       Reason = "asked for"
 )
 
@@ -83,6 +85,12 @@ type Job struct {
 	// Bottommost: nothing older than the inputs lies under their keys, so
 	// tombstones that every reader is past can be dropped.
 	Bottommost bool
+
+	// Quick: what is written is likely to be merged again soon, so that little effort is
+	// put into compressing it; if it is not, an idle job does that.
+	Quick bool
+	// Idle: nobody writes meanwhile.
+	Idle bool
 
 	TargetFileBytes int64
 	// Grandparents are the tables of the next deeper level that is not empty under

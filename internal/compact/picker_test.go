@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -229,6 +230,41 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 	mustRest(t, v, in)
 	m.RangeDeletes = 1
 	mustPick(t, v, in)
+}
+
+// A table that was compressed with little effort is written again when there is time, or
+// somebody asks, and then counts as debt no more.
+func TestQuickTablesAreCompressedWell(t *testing.T) {
+	v := build(t, nil, map[int][]*base.TableMeta{6: {tab(5, 0, 9, 30000), tab(6, 10, 19, 30000)}})
+	in := quiet(true)
+	mustRest(t, v, in)
+	in.Leftovers = map[uint64]Leftover{6: {Quick: true}}
+	job := mustPick(t, v, in)
+	if got := nums(job.Inputs[0]); job.Reason != ReasonQuick || job.OutLevel != 6 || len(got) != 1 || got[0] != 6 {
+		t.Fatalf("job %+v takes %v", job, got)
+	}
+	if debt := Debt(v, in); debt != 30000 {
+		t.Errorf("debt %d, want the table's size", debt)
+	}
+	if asked, ok := Manual(v, nil, nil, in); !ok || nums(asked.Inputs[0])[0] != 6 {
+		t.Errorf("asked for: %+v %v", asked, ok)
+	}
+	in.Idle = false
+	mustRest(t, v, in)
+	in.Idle = true
+	var left Leftovers
+	for _, quick := range []bool{true, false} {
+		job.Quick = quick
+		left.Note(&job, slices.All([]uint64{6}), make([]Leftover, 1), 0)
+		if in.Leftovers = left.All(); in.Leftovers[6].Quick != quick {
+			t.Errorf("written by a job that is quick: %v: %+v", quick, in.Leftovers)
+		}
+	}
+	mustRest(t, v, in)
+	left.Drop(6)
+	if len(left.All()) != 0 {
+		t.Error("dropped and still there")
+	}
 }
 
 func TestRangeDeletesArePushedDownOnlyWhenIdleAndUseful(t *testing.T) {

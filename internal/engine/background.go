@@ -164,7 +164,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	job, ok := compact.Pick(rs.Version, e.pickInputs(idle))
 	if !ok && !idle && e.walkedFor(rs, 0) {
 		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
-		if ok = ok && e.walkedFor(rs, job.RawBytes()); ok {
+		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walkedFor(rs, job.RawBytes()); ok {
 			e.walked.Add(-job.RawBytes() / walkedBytes)
 		}
 	}
@@ -174,6 +174,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
+	job.Idle, job.Quick = idle, !idle && e.tables.HasQuick() && rs.TableBytes() <= restMerge
 	return true, e.runJob(&job)
 }
 
@@ -248,7 +249,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.mustStop,
 	}
-	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), false)
+	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), tablefiles.EffortOf(job.Quick, job.Idle))
 	if err == nil {
 		e.leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
 	}

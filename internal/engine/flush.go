@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -135,7 +136,7 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error
 		Bottom:      bottom,
 		TargetBytes: wholeTable,
 		Check:       e.mustStop,
-	}, 0, uint64(m.Len()), false)
+	}, 0, uint64(m.Len()), tablefiles.Beside)
 }
 
 // wholeTable is a size no table reaches: what is written at once becomes one.

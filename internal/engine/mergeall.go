@@ -6,6 +6,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -45,7 +46,7 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, err
 	merge := &compact.Merge{Rows: all.Rows, Tombstones: all.Tombstones, Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable}
 	tables, err := e.writeAll(merge, all.Count, closing, idle)
 	if err == nil {
-		e.leftovers.Note(&compact.Job{Bottommost: true}, tree.Numbers(tables), merge.Leftovers(), oldest)
+		e.leftovers.Note(&compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: !idle && e.tables.HasQuick()}, tree.Numbers(tables), merge.Leftovers(), oldest)
 		for _, h := range tables {
 			all.Edit.Added = append(all.Edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
 		}
@@ -77,5 +78,5 @@ func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing, idle bool
 		}
 		return e.mustStop()
 	}
-	return e.tables.WriteResident(merge, manifest.Bottom, count, idle)
+	return e.tables.WriteResident(merge, manifest.Bottom, count, tablefiles.EffortOf(!idle, idle))
 }

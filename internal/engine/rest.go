@@ -100,7 +100,7 @@ func (e *Engine) makeTables(sealed *tree.State, idle bool) bool {
 }
 
 // A store that is scanned does not wait for quiet. A row put together from several sources
-// takes some 300 ns longer than one of a single table, and 8 ns a byte that is merged: once
+// takes some 300 ns longer than one of a single table, and a byte that is merged 4 to 8 ns: once
 // scans have walked so many rows that a merge costs no more than they have, it pays from
 // then on (as skis are bought once the rent has come to their price: Karlin et al.,
 // Algorithmica 3, 1988).

@@ -87,3 +87,24 @@ func TestStallEndsWithTheMerge(t *testing.T) {
 		t.Fatal("still waiting")
 	}
 }
+
+// TestQuickTables: while a small store is written to, what is merged into its last level is
+// compressed with little effort; when it is at rest nothing of that is left.
+func TestQuickTables(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	quick := func() (n int) {
+		for _, left := range e.leftovers.All() {
+			if left.Quick {
+				n++
+			}
+		}
+		return n
+	}
+	for i := 0; quick() == 0; i++ {
+		if i == 1000 {
+			t.Fatal("nothing was ever merged quickly")
+		}
+		restingCommit(t, e, byte(i), 5000)
+	}
+	eventually(t, "all is compressed well", func() bool { return quick() == 0 && e.Stats().CompactionDebt == 0 })
+}

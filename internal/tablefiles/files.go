@@ -65,21 +65,23 @@ func (f *Files) Path(num uint64) string {
 // point index. Their rows and tombstones all get the sequence global, unless that
 // is 0. On an error no file is left. Somebody waits for them: all processors compress.
 func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, global, false, compressors())
+	return f.write(m, level, rows, global, false, Idle)
 }
 
 // WriteResident is Write, without a global sequence, for tables that will be read: their
-// pages begin in memory, as far as there is room without evicting others. One processor
-// compresses, or with all every one. After Hurry it is the same as Write.
-func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, all bool) ([]*tree.Handle, error) {
-	hurry, helpers := f.hurry.Load(), 0
-	if all || hurry {
-		helpers = compressors()
+// pages begin in memory, as far as there is room without evicting others. After Hurry it
+// is the same as Write.
+func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, effort Effort) ([]*tree.Handle, error) {
+	if f.hurry.Load() {
+		return f.Write(m, level, rows, 0)
 	}
-	return f.write(m, level, rows, 0, !hurry, helpers)
+	return f.write(m, level, rows, 0, true, effort)
 }
 
-func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, helpers int) ([]*tree.Handle, error) {
+// HasQuick reports whether Quick makes a difference.
+func (f *Files) HasQuick() bool { return f.Profile == ProfileBalanced }
+
+func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, effort Effort) ([]*tree.Handle, error) {
 	var made []newFile
 	done := finished{}
 	defer func() { done.free(f.Pages) }()
@@ -89,7 +91,7 @@ func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident
 			return nil, err
 		}
 		made = append(made, file)
-		out := f.newOutput(file, level, rows, resident, helpers, done)
+		out := f.newOutput(file, level, rows, resident, effort, done)
 		if global != 0 {
 			return unsequenced{out}, nil
 		}

@@ -2,6 +2,7 @@ package tablefiles
 
 import (
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/table"
@@ -49,13 +50,18 @@ type output struct {
 }
 
 // newOutput begins a table, with an index over about so many rows, if there is room for
-// one, and with its pages resident, if wanted and as far as there is room. So many helpers
-// compress.
-func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, helpers int, made finished) *output {
+// one, and with its pages resident, if wanted and as far as there is room.
+func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, effort Effort, made finished) *output {
 	o := &output{f: f, made: made, num: file.num}
 	opts := table.WriterOptions{
 		Name: base.FileName(base.FileTable, file.num), Num: file.num, Store: f.Store, Codec: f.Profile.codec(level),
-		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), Helpers: helpers,
+		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()),
+	}
+	switch {
+	case effort == Idle:
+		opts.Helpers = compressors()
+	case effort == Quick && f.HasQuick():
+		opts.Codec = block.S2
 	}
 	if resident {
 		opts.Resident = f.Pages

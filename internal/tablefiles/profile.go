@@ -15,6 +15,30 @@ const (
 	ProfileNone                    // no compression
 )
 
+// Effort is what is put into tables that begin in memory.
+type Effort uint8
+
+const (
+	// Quick: one processor compresses, the last level with S2 too if that is its choice:
+	// what is there is soon merged again.
+	Quick Effort = iota
+	// Beside: one processor compresses, beside those that write and read.
+	Beside
+	// Idle: all processors compress.
+	Idle
+)
+
+// EffortOf returns Quick or Idle if so, else Beside.
+func EffortOf(quick, idle bool) Effort {
+	switch {
+	case quick:
+		return Quick
+	case idle:
+		return Idle
+	}
+	return Beside
+}
+
 // codec returns the codec for tables of a level.
 func (p Profile) codec(level int) block.Codec {
 	switch p {
