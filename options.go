@@ -33,7 +33,8 @@ func (d Durability) String() string { return name(d, "durable", "relaxed") }
 type Compression uint8
 
 const (
-	// Balanced is S2 on upper levels, where data is young, and zstd on the last.
+	// Balanced is S2 on upper levels, where data is young, and zstd on the last; that
+	// of a store of up to 64 MiB while it is written to S2 too, until it is idle or closed.
 	Balanced Compression = iota
 	// Fast is S2 on every level.
 	Fast

@@ -26,7 +26,7 @@ func init() {
 		Commits:    []CommitKind{PutCommits},
 		Vary: func(p Params, _ Scale) []Params {
 			if p.Seconds = 4; p.N > 100_000 {
-				p.Seconds = 30
+				p.Seconds = 20
 			}
 			return []Params{p}
 		},

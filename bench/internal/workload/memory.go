@@ -19,7 +19,7 @@ func init() {
 		Variant:    "sound",
 		FullOnly:   true,
 		QuickN:     []int{262_144},
-		FullN:      []int{1_048_576},
+		FullN:      []int{524_288},
 		ValueBytes: 1024,
 		Conditions: memoryConditions,
 		Columns:    memoryColumns,
