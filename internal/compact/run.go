@@ -33,6 +33,8 @@ type Merge struct {
 
 	Check func() error // asked now and then; an error ends the merge
 
+	unchecked int // bytes written since Check was asked
+
 	passed   int   // grandparents that lie behind
 	overlaps int64 // bytes of those passed since the table began
 
@@ -47,8 +49,12 @@ type Merge struct {
 // snapshots can still see it.
 func (m *Merge) Leftovers() []Leftover { return m.lefts }
 
-// checkRows is after how many rows Check is asked.
-const checkRows = 4096
+// checkRows and checkBytes are after how many rows, or bytes of them that were written,
+// Check is asked.
+const (
+	checkRows  = 4096
+	checkBytes = 1 << 20
+)
 
 // Run writes the rows that any reader can still see to new tables whose ranges do
 // not overlap, and returns their descriptions. Range tombstones are cut at the
@@ -72,7 +78,8 @@ func (m *Merge) rows() error {
 	newer := uint64(0) // sequence of the version before, of the same key
 	n := 0
 	for ok := m.Rows.First(); ok; ok = m.Rows.Next() {
-		if n++; n%checkRows == 0 && m.Check != nil {
+		if n++; (n%checkRows == 0 || m.unchecked >= checkBytes) && m.Check != nil {
+			m.unchecked = 0
 			if err := m.Check(); err != nil {
 				return err
 			}
@@ -124,6 +131,7 @@ func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error 
 	if err != nil {
 		return err
 	}
+	m.unchecked += len(key) + len(value)
 	if hides > seq {
 		m.left.Bytes += int64(len(key) + len(value))
 		m.left.Until = max(m.left.Until, hides)

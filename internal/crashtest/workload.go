@@ -160,7 +160,9 @@ func scanned(r *Run) {
 		r.WhileScanned(func() {
 			for i := 0; i < 40 && r.LogBytes() > merged; i++ {
 				time.Sleep(4 * time.Millisecond)
-				steps(r, round*100+50+i, 1, 50)
+				if !r.Commit(step(r, round*100+50+i, 50)...) {
+					break
+				}
 			}
 		})
 	}

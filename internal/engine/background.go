@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
@@ -55,7 +56,7 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		if isFull(err) && e.reserve.Release() {
+		if reserve.IsFull(err) && e.reserve.Release() {
 			continue
 		}
 		e.sleepUntil(retryDelay, nil)
@@ -91,7 +92,7 @@ func (e *Engine) setFlushError(err error) {
 
 func (e *Engine) backgroundError(err error) {
 	kind := report.EventBackgroundError
-	if isFull(err) {
+	if reserve.IsFull(err) {
 		kind = report.EventNoSpace
 		e.freeSpace()
 	}
@@ -162,10 +163,10 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 		return false, nil
 	}
 	job, ok := compact.Pick(rs.Version, e.pickInputs(idle))
-	if !ok && !idle && e.walkedFor(rs, 0) {
+	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
-		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walkedFor(rs, job.RawBytes()); ok {
-			e.walked.Add(-job.RawBytes() / walkedBytes)
+		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
+			e.walked.Spend(job.RawBytes())
 		}
 	}
 	if !ok {
@@ -202,18 +203,17 @@ func (e *Engine) runJob(job *compact.Job) error {
 	for _, in := range job.Inputs {
 		for _, t := range in.Tables {
 			edit.Removed = append(edit.Removed, manifest.Removed{Level: in.Level, Num: t.Num})
+			if job.Move {
+				edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Table: t})
+			}
 		}
 	}
 	var tables []*tree.Handle
 	var err error
-	if job.Move {
-		for _, in := range job.Inputs {
-			for _, t := range in.Tables {
-				edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Table: t})
-			}
+	if !job.Move {
+		if tables, err = e.merge(job); err != nil {
+			return err
 		}
-	} else if tables, err = e.merge(job); err != nil {
-		return err
 	}
 	for _, h := range tables {
 		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.Meta})

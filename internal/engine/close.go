@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
@@ -56,11 +57,12 @@ func (e *Engine) shutDown() error {
 	if failed != nil {
 		return failed
 	}
-	return SpaceError(err)
+	return reserve.SpaceError(err)
 }
 
 // errGivenUp ends a flush or merge that was under way when the store was closed: Close
-// does the same work, and more, on all processors.
+// does the same work, and more, on all processors. It ends a merge of everything too for
+// which commits would have to wait.
 var errGivenUp = errors.New("engine: given up for Close")
 
 // mustStop returns why a flush or merge has to end.
@@ -88,7 +90,7 @@ func (e *Engine) settle() error {
 	}
 	for debt := e.currentDebt(); debt > 0 && debt <= closeCompact; debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
-		if isFull(err) {
+		if reserve.IsFull(err) {
 			return nil // it can wait
 		}
 		if err != nil || !did {
@@ -104,7 +106,7 @@ func (e *Engine) flushRest() error {
 	for given := false; ; {
 		did, err := e.flushOldest()
 		switch {
-		case isFull(err) && !given:
+		case reserve.IsFull(err) && !given:
 			given = true
 			e.merging.Lock()
 			defer e.merging.Unlock()

@@ -41,7 +41,7 @@ type Engine struct {
 	pages   *cache.Cache
 	tables  *tablefiles.Files
 	pinned  atomic.Int64 // bytes kept in memory by slices handed out
-	walked  atomic.Int64 // rows that scans have put together from several sources since the last merge of all
+	walked  compact.Walked
 	stalled atomic.Int32 // commits that wait for room
 
 	open     atomic.Int64 // transactions and one-shot calls in progress

@@ -80,6 +80,18 @@ func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...
 	return nil
 }
 
+// endLog records that no log is needed, if there is nothing in it.
+func (e *Engine) endLog() {
+	e.manifestMu.Lock()
+	defer e.manifestMu.Unlock()
+	e.commit.mu.Lock()
+	edit := &manifest.Edit{LogStart: e.logStartWithout(nil)}
+	e.commit.mu.Unlock()
+	if ordinal, err := e.appendEdit(edit); err == nil {
+		e.show(edit, ordinal, nil, nil)
+	}
+}
+
 // syncDir makes the entries of the store's directory durable. A failure is final,
 // like that of a file's sync, unless the sync was not even attempted.
 func (e *Engine) syncDir() error {
@@ -205,12 +217,4 @@ func (e *Engine) closeTable(h *tree.Handle) {
 	h.Closed.Store(true)
 	signal(e.wake)
 	signal(e.wakeIndex) // its point index has made room
-}
-
-// SpaceError gives errors of a full disk their name.
-func SpaceError(err error) error {
-	if err != nil && vfs.IsNoSpace(err) && !errors.Is(err, base.ErrNoSpace) {
-		return fmt.Errorf("%w: %w", base.ErrNoSpace, err)
-	}
-	return err
 }

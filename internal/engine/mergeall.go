@@ -6,6 +6,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -21,11 +22,13 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, err
 	closing := sealed == nil
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
-	e.merging.Lock()
-	defer e.merging.Unlock()
 	if closing {
+		e.merging.Lock()
 		e.closeWaits.Store(false)
+	} else if !e.merging.TryLock() {
+		return false, nil // somebody has asked for a compaction, for which no flush should wait
 	}
+	defer e.merging.Unlock()
 	r := e.readers.Get().(*Reader)
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
@@ -55,7 +58,7 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, err
 		}
 	}
 	switch {
-	case isFull(err):
+	case reserve.IsFull(err):
 		return false, nil // piece by piece it may do
 	case err == nil:
 		e.setFlushError(nil) // what a flush could not do is done: who waits for it goes on

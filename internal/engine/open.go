@@ -27,7 +27,7 @@ func Open(cfg config.Config) (*Engine, error) {
 	e := newEngine(cfg)
 	if err := e.open0(); err != nil {
 		e.release0()
-		return nil, SpaceError(err)
+		return nil, reserve.SpaceError(err)
 	}
 	return e, nil
 }

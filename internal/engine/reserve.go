@@ -5,6 +5,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -42,10 +43,8 @@ func (e *Engine) withReserve(size int, create func() error) error {
 
 // diskFull reports whether the last attempt to flush found no space. commit.mu is held.
 func (e *Engine) diskFull() bool {
-	return isFull(e.flushErr)
+	return reserve.IsFull(e.flushErr)
 }
-
-func isFull(err error) bool { return errors.Is(err, base.ErrNoSpace) || vfs.IsNoSpace(err) }
 
 func (e *Engine) waitsForSpace() bool {
 	e.commit.mu.Lock()

@@ -43,26 +43,29 @@ func (e *Engine) idleAfter() time.Duration {
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,
-// if there has been no commit since visible was seq.
+// if there has been no commit since visible was seq. A store just made keeps its spare.
 func (e *Engine) rest(seq uint64) {
 	c := &e.commit
 	c.mu.Lock()
-	if c.mem == nil && c.spare == nil && !c.preparing && len(e.state.Load().Layers) == 0 {
-		c.mu.Unlock()
-		e.tidy()
-		return
-	}
-	if c.nextSeq != seq+1 || !e.maySeal() {
+	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.state.Load().Layers) == 0
+	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
 		c.mu.Unlock()
 		return
 	}
-	sealed, spare := e.sealActive(), c.spare
+	var sealed *tree.State
+	if !empty {
+		sealed = e.sealActive()
+	}
+	spare := c.spare
 	c.spare = nil
 	c.mu.Unlock()
 	if spare != nil {
 		e.dropSpare(spare)
+		if empty { // everything was merged for scans, and the spare kept
+			e.endLog()
+		}
 	}
-	if e.makeTables(sealed, true) {
+	if empty || e.makeTables(sealed, true) {
 		e.tidy()
 	}
 }
@@ -99,49 +102,29 @@ func (e *Engine) makeTables(sealed *tree.State, idle bool) bool {
 	return false
 }
 
-// A store that is scanned does not wait for quiet. A row put together from several sources
-// takes some 300 ns longer than one of a single table, and a byte that is merged 4 to 8 ns: once
-// scans have walked so many rows that a merge costs no more than they have, it pays from
-// then on (as skis are bought once the rent has come to their price: Karlin et al.,
-// Algorithmica 3, 1988).
-
-const (
-	// walkedBytes is how many bytes of a merge a row pays for that scans have walked.
-	walkedBytes = 40
-	// walkedLook is after how many rows it is looked whether a merge pays.
-	walkedLook = 1 << 14
-)
-
 // NoteWalked counts n rows that a scan has put together from several sources.
 func (e *Engine) NoteWalked(n int) {
-	if now := e.walked.Add(int64(n)); now/walkedLook != (now-int64(n))/walkedLook {
+	if e.walked.Note(n) {
 		signal(e.wakeMerge)
 	}
 }
 
-// walkedFor reports whether scans have walked enough for a merge of so many bytes. What
-// they have is never worth more than two merges of everything in the state.
-func (e *Engine) walkedFor(rs *tree.State, bytes int64) bool {
-	walked := e.walked.Load()
-	if most := max(2*rs.HeldBytes()/walkedBytes, walkedLook); walked > most {
-		e.walked.Add(most - walked)
-		walked = most
-	}
-	return walked >= max(bytes/walkedBytes, walkedLook)
-}
-
-// mergeForScans makes one table of memtables and tables, while the store is written to,
-// where scans have walked enough. It reports whether it did.
+// mergeForScans makes one table of the active memtable and all tables, while the store is
+// written to, where scans have walked enough. It reports whether it did.
 func (e *Engine) mergeForScans() bool {
+	if !e.walked.Any() || !e.state.Load().WorthMergingAll(restMerge) {
+		return false
+	}
 	c := &e.commit
 	c.mu.Lock()
 	for {
 		rs := e.state.Load()
-		if !rs.WorthMergingAll(restMerge) || !e.maySeal() || !e.walkedFor(rs, rs.HeldBytes()) {
-			break
+		held := rs.HeldBytes()
+		if e.oldestSealed() != nil || e.stalled.Load() > 0 || !rs.WorthMergingAll(restMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
+			break // where a memtable waits, or a commit, the flusher comes first
 		}
 		if c.spare != nil {
-			e.walked.Add(-rs.HeldBytes() / walkedBytes)
+			e.walked.Spend(held)
 			sealed := e.sealActive()
 			c.mu.Unlock()
 			return e.makeTables(sealed, false)
@@ -157,11 +140,24 @@ func (e *Engine) mergeForScans() bool {
 // restMerge is how many bytes a store may have to be merged into the last level then.
 const restMerge = 64 << 20
 
-// tidy lets go of what only writing needs, now that the store is at rest.
+// tidy lets go of what only writing needs, if the store is at rest. A commit that needs a
+// segment meanwhile, and space put aside for it, waits.
 func (e *Engine) tidy() {
+	c := &e.commit
+	c.mu.Lock()
+	if c.mem != nil || c.spare != nil || c.preparing {
+		c.mu.Unlock()
+		return
+	}
+	c.preparing = true
+	c.mu.Unlock()
 	e.markIfQuiet()
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)
+	c.mu.Lock()
+	c.preparing = false
+	c.cond.Broadcast()
+	c.mu.Unlock()
 }
 
 // restReserve stays put aside: for a small segment of deletes on a disk filled meanwhile.

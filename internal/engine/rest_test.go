@@ -108,3 +108,51 @@ func TestQuickTables(t *testing.T) {
 	}
 	eventually(t, "all is compressed well", func() bool { return quick() == 0 && e.Stats().CompactionDebt == 0 })
 }
+
+// TestRestAfterAMergeForScans: a store whose last commits were merged for scans, with the
+// spare kept for the next one, comes to rest as any other does: no spare and no log is left.
+func TestRestAfterAMergeForScans(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	restingCommit(t, e, '0', 5000)
+	restingCommit(t, e, '1', 5000)
+	e.NoteWalked(1 << 20)
+	merged := false
+	for range 100 { // before it rests by itself; the compactor may be about to look, too
+		merged = merged || e.mergeForScans()
+	}
+	if !merged {
+		t.Log("the compactor did it")
+	}
+	eventually(t, "nothing is left of the log", func() bool {
+		c := &e.commit
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.mem == nil && c.spare == nil && len(e.segments) == 0 && len(e.state.Load().Layers) == 0
+	})
+	restingCommit(t, e, '2', 5000)
+	if v, err := e.GetTo(testBucket, indexTestKey(7), nil); err != nil || v[0] != '2' {
+		t.Fatalf("afterwards: %.1q %v", v, err)
+	}
+}
+
+// TestMergeForScansGivesWay: where a memtable waits to be flushed, or a commit for room, or
+// somebody compacts, nothing is merged for scans, and what they have walked is not spent.
+func TestMergeForScansGivesWay(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	e.stalled.Add(1)
+	restingCommit(t, e, '0', 10_000)
+	e.NoteWalked(1 << 20)
+	for range 50 {
+		if e.mergeForScans() {
+			t.Fatal("merged although a commit waits")
+		}
+	}
+	if held := e.state.Load().HeldBytes(); !e.walked.PayFor(held*19/10, held) {
+		t.Error("what scans have walked is spent")
+	}
+	e.stalled.Add(-1)
+	e.merging.Lock()
+	e.mergeForScans()
+	e.merging.Unlock()
+	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.state.Load().Layers) == 0 })
+}

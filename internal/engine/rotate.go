@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
@@ -100,7 +101,7 @@ func (e *Engine) stall() error {
 		for tried := e.flushTries; e.flushErr != nil && e.flushTries == tried && e.refuse() == nil; {
 			c.cond.Wait()
 		}
-		return SpaceError(e.flushErr)
+		return reserve.SpaceError(e.flushErr)
 	}
 	e.stalled.Add(1)
 	c.cond.Wait()
@@ -157,14 +158,14 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 		e.dropSpare(old)
 	}
 	m, err := e.newMemory(size, records)
-	if isFull(err) && mayBeSmall {
+	if reserve.IsFull(err) && mayBeSmall {
 		size = max(smallSegmentBytes, (need+4095)&^4095)
 		m, err = e.newSmallMemory(size, max(size/16, count)+64)
 	}
 	c.mu.Lock()
 	c.preparing, c.spare = false, m
 	c.cond.Broadcast()
-	return SpaceError(err)
+	return reserve.SpaceError(err)
 }
 
 // newMemory makes a segment of the given size, records it in the manifest, and

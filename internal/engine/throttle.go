@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"time"
-)
+import "time"
 
 const (
 	slowRuns  = 8                      // level 0 runs from which commits are slowed

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/cairndb/cairn/internal/tree"
-)
+import "github.com/cairndb/cairn/internal/tree"
 
 // lockedRecords is how many records are validated under the commit lock. More are
 // looked at without it first.

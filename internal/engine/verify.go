@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -33,12 +34,12 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 		return base.ErrReadOnly
 	}
 	if err := e.flushAll(); err != nil {
-		return fmt.Errorf("compact: %w", SpaceError(err))
+		return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 	}
 	for ctx.Err() == nil {
 		did, err := e.compactRange(low, high)
 		if err != nil {
-			return fmt.Errorf("compact: %w", SpaceError(err))
+			return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 		}
 		if !did {
 			return nil

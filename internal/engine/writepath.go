@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/turn"
 	"github.com/cairndb/cairn/internal/wal"
@@ -363,7 +364,7 @@ func (e *Engine) writeFailed(batch []*pending, why error) {
 		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
 		return
 	}
-	e.conclude(batch, SpaceError(why))
+	e.conclude(batch, reserve.SpaceError(why))
 }
 
 // forget removes from the memtables what was sequenced after good, and takes the

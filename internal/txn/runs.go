@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
@@ -161,7 +162,7 @@ func (tx *Tx) mergeRuns(seq uint64, runs ...*tree.Run) (*spill, error) {
 	defer m.Close()
 	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), seq)
 	if err != nil {
-		return nil, fmt.Errorf("spill of a large transaction: %w", engine.SpaceError(err))
+		return nil, fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}
 	return merged, nil
 }

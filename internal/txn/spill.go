@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -61,7 +62,7 @@ func (tx *Tx) spill() error {
 	seq := vis.PrivateLimit - 1
 	s, err := tx.writeSpill(iterator.NewMerging(tx.writes.Iterators(nil)...), tombstone.Build(tx.writes.RangeDeletes()), seq)
 	if err != nil {
-		return fmt.Errorf("spill of a large transaction: %w", engine.SpaceError(err))
+		return fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}
 	if tx.lent || cap(tx.buf) > tx.e.GatherBytes()*3/2 {
 		// Iterators and slices handed out keep the old buffer alive, or it is larger
