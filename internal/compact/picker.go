@@ -89,8 +89,6 @@ type Job struct {
 	// Quick: what is written is likely to be merged again soon, so that little effort is
 	// put into compressing it; if it is not, an idle job does that.
 	Quick bool
-	// Idle: nobody writes meanwhile.
-	Idle bool
 
 	TargetFileBytes int64
 	// Grandparents are the tables of the next deeper level that is not empty under

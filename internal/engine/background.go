@@ -175,7 +175,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
-	job.Idle, job.Quick = idle, !idle && e.tables.HasQuick() && rs.TableBytes() <= restMerge
+	job.Quick = !idle && e.tables.HasQuick() && rs.TableBytes() <= restMerge
 	return true, e.runJob(&job)
 }
 
@@ -249,7 +249,7 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.mustStop,
 	}
-	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), tablefiles.EffortOf(job.Quick, job.Idle))
+	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), tablefiles.EffortOf(job.Quick, false))
 	if err == nil {
 		e.leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
 	}
