@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"iter"
 	"maps"
 	"sync"
 
@@ -17,7 +16,7 @@ type Leftovers struct {
 
 // Note takes up what Merge.Leftovers says of the tables, by number, that a job has written.
 // oldest is the oldest snapshot there was when it began.
-func (l *Leftovers) Note(job *Job, tables iter.Seq2[int, uint64], left []Leftover, oldest uint64) {
+func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byTable == nil {

@@ -9,7 +9,8 @@ import (
 
 // Manual returns the next job of a compaction somebody has asked for: one that
 // brings tables that overlap [low, high) (nil: no bound) closer to the bottom, or
-// rids those at the bottom of tombstones and of what was done in a hurry. After enough of them there is none left.
+// rids those at the bottom of tombstones, or compresses them well. After enough of them
+// there is none left.
 func Manual(v *manifest.Version, low, high []byte, in Inputs) (Job, bool) {
 	p := newPicker(v, in)
 	want := func(t *base.TableMeta) bool { return t.Overlaps(low, high) }

@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -255,7 +254,7 @@ func TestQuickTablesAreCompressedWell(t *testing.T) {
 	var left Leftovers
 	for _, quick := range []bool{true, false} {
 		job.Quick = quick
-		left.Note(&job, slices.All([]uint64{6}), make([]Leftover, 1), 0)
+		left.Note(&job, []uint64{6}, make([]Leftover, 1), 0)
 		if in.Leftovers = left.All(); in.Leftovers[6].Quick != quick {
 			t.Errorf("written by a job that is quick: %v: %+v", quick, in.Leftovers)
 		}

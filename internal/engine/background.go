@@ -249,7 +249,11 @@ func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: e.mustStop,
 	}
-	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), tablefiles.EffortOf(job.Quick, false))
+	effort := tablefiles.Beside
+	if job.Quick {
+		effort = tablefiles.Quick
+	}
+	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), effort)
 	if err == nil {
 		e.leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
 	}

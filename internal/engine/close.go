@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/tablefiles"
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
@@ -79,7 +80,7 @@ func (e *Engine) settle() error {
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	if did, err := e.mergeAll(nil, closeCompact, true); did || err != nil {
+	if did, err := e.mergeAll(nil, closeCompact, tablefiles.Idle); did || err != nil {
 		return err
 	}
 	if err := e.flushRest(); err != nil {

@@ -17,8 +17,8 @@ import (
 // outcome of their commits is known: either they and the tables are those of the state
 // given, to which the caller has a reference, and nothing is done if by now the store has
 // other tables, though it may have more memtables; or it is closing, the state is nil, and
-// nobody writes or reads any more. Where the store is idle all processors compress.
-func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, error) {
+// nobody writes or reads any more.
+func (e *Engine) mergeAll(sealed *tree.State, limit int64, effort tablefiles.Effort) (bool, error) {
 	closing := sealed == nil
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
@@ -33,27 +33,24 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, err
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	if !closing {
-		if !rs.Continues(sealed) {
-			return false, nil
-		}
-		rs = sealed
+	if closing {
+		sealed = rs
 	}
-	if !rs.WorthMergingAll(limit) {
+	if !rs.Continues(sealed) || !sealed.WorthMergingAll(limit) {
 		return false, nil
 	}
 	start := time.Now()
-	all := rs.Whole(r.Slot)
+	all := sealed.Whole(r.Slot)
 	defer all.Rows.Close()
 	oldest := e.pickInputs(false).OldestSnapshot
 	merge := &compact.Merge{Rows: all.Rows, Tombstones: all.Tombstones, Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable}
-	tables, err := e.writeAll(merge, all.Count, closing, idle)
+	tables, err := e.writeAll(merge, all.Count, closing, effort)
 	if err == nil {
-		e.leftovers.Note(&compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: !idle && e.tables.HasQuick()}, tree.Numbers(tables), merge.Leftovers(), oldest)
+		e.leftovers.Note(&compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: effort == tablefiles.Quick && e.tables.HasQuick()}, tree.Numbers(tables), merge.Leftovers(), oldest)
 		for _, h := range tables {
 			all.Edit.Added = append(all.Edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
 		}
-		if err = e.install(&all.Edit, tables, rs.Layers...); err != nil {
+		if err = e.install(&all.Edit, tables, sealed.Layers...); err != nil {
 			e.withdraw(tables, err)
 		}
 	}
@@ -70,7 +67,7 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, idle bool) (bool, err
 
 // writeAll writes the tables of mergeAll. What a store that stays open writes begins in
 // memory, as after any other merge, and Close interrupts it.
-func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing, idle bool) ([]*tree.Handle, error) {
+func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool, effort tablefiles.Effort) ([]*tree.Handle, error) {
 	if closing {
 		merge.Check = e.stopped.Err
 		return e.tables.Write(merge, manifest.Bottom, 0, 0)
@@ -81,5 +78,5 @@ func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing, idle bool
 		}
 		return e.mustStop()
 	}
-	return e.tables.WriteResident(merge, manifest.Bottom, count, tablefiles.EffortOf(!idle, idle))
+	return e.tables.WriteResident(merge, manifest.Bottom, count, effort)
 }

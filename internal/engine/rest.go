@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -65,7 +66,7 @@ func (e *Engine) rest(seq uint64) {
 			e.endLog()
 		}
 	}
-	if empty || e.makeTables(sealed, true) {
+	if empty || e.makeTables(sealed, tablefiles.Idle) {
 		e.tidy()
 	}
 }
@@ -90,16 +91,15 @@ func (e *Engine) sealActive() *tree.State {
 
 // makeTables makes tables of a sealed state, which it lets go of, and reports whether it
 // could at once; if not, the flusher will.
-func (e *Engine) makeTables(sealed *tree.State, idle bool) bool {
+func (e *Engine) makeTables(sealed *tree.State, effort tablefiles.Effort) bool {
 	defer sealed.Unref()
-	if did, _ := e.mergeAll(sealed, restMerge, idle); did {
-		return true
+	did, _ := e.mergeAll(sealed, restMerge, effort)
+	if !did { // piece by piece, and whatever was wrong is reported
+		e.commit.mu.Lock()
+		e.commit.sealed.Signal()
+		e.commit.mu.Unlock()
 	}
-	c := &e.commit
-	c.mu.Lock()
-	c.sealed.Signal() // piece by piece, and whatever was wrong is reported
-	c.mu.Unlock()
-	return false
+	return did
 }
 
 // NoteWalked counts n rows that a scan has put together from several sources.
@@ -127,7 +127,7 @@ func (e *Engine) mergeForScans() bool {
 			e.walked.Spend(held)
 			sealed := e.sealActive()
 			c.mu.Unlock()
-			return e.makeTables(sealed, false)
+			return e.makeTables(sealed, tablefiles.Quick)
 		}
 		if e.memtablesFull(0, 0) || e.prepareSpare(0, 0, false) != nil {
 			break // the next commit would have to wait

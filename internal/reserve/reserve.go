@@ -1,4 +1,5 @@
-// Package reserve puts space aside on a disk, in a file that nobody writes to.
+// Package reserve puts space aside on a disk, in a file that nobody writes to, and names
+// the errors of a full one.
 //
 // # Concurrency
 //

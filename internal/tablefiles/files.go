@@ -79,7 +79,7 @@ func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, effort E
 }
 
 // HasQuick reports whether Quick makes a difference.
-func (f *Files) HasQuick() bool { return f.Profile == ProfileBalanced && !f.hurry.Load() }
+func (f *Files) HasQuick() bool { return f.Profile == ProfileBalanced }
 
 func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, effort Effort) ([]*tree.Handle, error) {
 	var made []newFile

@@ -28,17 +28,6 @@ const (
 	Idle
 )
 
-// EffortOf returns Quick or Idle if so, else Beside.
-func EffortOf(quick, idle bool) Effort {
-	switch {
-	case quick:
-		return Quick
-	case idle:
-		return Idle
-	}
-	return Beside
-}
-
 // codec returns the codec for tables of a level.
 func (p Profile) codec(level int) block.Codec {
 	switch p {

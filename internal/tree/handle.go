@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"iter"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -53,14 +52,11 @@ func Unhold(handles []*Handle) {
 }
 
 // Numbers returns the numbers of tables, in their order.
-func Numbers(tables []*Handle) iter.Seq2[int, uint64] {
-	return func(yield func(int, uint64) bool) {
-		for i, h := range tables {
-			if !yield(i, h.Meta.Num) {
-				return
-			}
-		}
+func Numbers(tables []*Handle) (nums []uint64) {
+	for _, h := range tables {
+		nums = append(nums, h.Meta.Num)
 	}
+	return nums
 }
 
 // SizeOf returns the size of the files of tables.
