@@ -2,6 +2,7 @@ package cairn_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/cairndb/cairn"
@@ -41,5 +42,42 @@ func TestMemoryIsABound(t *testing.T) {
 		if most > c.memory {
 			t.Errorf("values of %d bytes: %d of %d bytes used", c.value, most, c.memory)
 		}
+	}
+}
+
+// Of a store larger than Memory, what gets read once does not fill memory; of a smaller
+// one it stays there.
+func TestGetsOfAStoreLargerThanMemory(t *testing.T) {
+	const pairs, step = 8000, 20
+	get := func(memory int64) cairn.Stats {
+		m := memfs.New()
+		m.StopJournal()
+		opts := &cairn.Options{FS: m, Memory: memory, Durability: cairn.Relaxed}
+		db := openAt(t, "/db", opts)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range pairs {
+			value := make([]byte, 1000)
+			for j := range value {
+				value[j] = byte(rng.Uint32()) // nothing is gained by compression
+			}
+			check(t, db.Put(fmt.Appendf(nil, "key%05d", i), value))
+		}
+		check(t, db.Close())
+		db = openAt(t, "/db", opts)
+		for i := 0; i < pairs; i += step {
+			value, err := db.Get(fmt.Appendf(nil, "key%05d", i))
+			if check(t, err); len(value) != 1000 {
+				t.Fatalf("value of %d bytes", len(value))
+			}
+		}
+		s := db.Stats()
+		check(t, db.Close())
+		return s
+	}
+	if s := get(4 << 20); s.Pages > 1<<20 || s.PageEvictions == 0 {
+		t.Errorf("larger than Memory: %d bytes of pages after %d gets, %d evicted", s.Pages, pairs/step, s.PageEvictions)
+	}
+	if s := get(64 << 20); s.Pages < pairs*1000*9/10 || s.PageEvictions != 0 {
+		t.Errorf("smaller than Memory: %d bytes of pages after gets in all blocks, %d evicted", s.Pages, s.PageEvictions)
 	}
 }

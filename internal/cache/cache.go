@@ -22,6 +22,7 @@ type Cache struct {
 	heap    *arena.Heap
 	soft    int64 // bytes of the budget up to which nothing is evicted
 	flights flights
+	scarce  atomic.Bool // see SetScarce
 
 	mu struct {
 		sync.Mutex
@@ -48,9 +49,13 @@ func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
 		soft:   soft(budget.Limit()),
 	}
 	c.flights.init()
-	c.mu.clock.init()
+	c.mu.clock.init(c.soft / 2)
 	return c
 }
+
+// SetScarce says whether the pages of all tables would take more than the budget. Then only
+// those stay that are asked for again: see the package comment.
+func (c *Cache) SetScarce(yes bool) { c.scarce.Store(yes) }
 
 // Load returns the page of s, or nil if it is not resident, and marks it as
 // recently used. The caller must be inside an epoch of the cache's domain; the
@@ -74,6 +79,16 @@ func (s *Slot) Peek() *Page { return s.p.Load() }
 // Close it is base.ErrClosed. As with Load, the caller must be inside an epoch,
 // and should leave soon: what was evicted meanwhile cannot be reused before.
 func (c *Cache) Fill(s *Slot, size int, read func(dst []byte) error) (*Page, error) {
+	return c.share(s, size, false, read)
+}
+
+// FillOnce is Fill for a page of which one row is asked for.
+func (c *Cache) FillOnce(s *Slot, size int, read func(dst []byte) error) (*Page, error) {
+	return c.share(s, size, c.scarce.Load(), read)
+}
+
+// share returns the page of s; who reads it shares it with who asks meanwhile.
+func (c *Cache) share(s *Slot, size int, once bool, read func(dst []byte) error) (*Page, error) {
 	if p := c.Load(s); p != nil {
 		return p, nil
 	}
@@ -81,7 +96,7 @@ func (c *Cache) Fill(s *Slot, size int, read func(dst []byte) error) (*Page, err
 	for {
 		f, leader := c.flights.join(s)
 		if leader {
-			return c.lead(f, s, size, read)
+			return c.lead(f, s, size, once, read)
 		}
 		<-f.done
 		if f.err != nil {
@@ -95,17 +110,17 @@ func (c *Cache) Fill(s *Slot, size int, read func(dst []byte) error) (*Page, err
 }
 
 // lead carries out the flight f for slot s.
-func (c *Cache) lead(f *flight, s *Slot, size int, read func(dst []byte) error) (p *Page, err error) {
+func (c *Cache) lead(f *flight, s *Slot, size int, once bool, read func(dst []byte) error) (p *Page, err error) {
 	defer c.flights.finish(s, f)
 	f.err = errAborted
-	p, err = c.fill(s, size, read)
+	p, err = c.fill(s, size, once, read)
 	f.err = err
 	return p, err
 }
 
 // fill reads and publishes the page of s. The caller leads the flight of s, so
 // nobody else publishes there.
-func (c *Cache) fill(s *Slot, size int, read func(dst []byte) error) (*Page, error) {
+func (c *Cache) fill(s *Slot, size int, once bool, read func(dst []byte) error) (*Page, error) {
 	if p := c.Load(s); p != nil {
 		return p, nil
 	}
@@ -123,7 +138,7 @@ func (c *Cache) fill(s *Slot, size int, read func(dst []byte) error) (*Page, err
 		c.failures.Add(1)
 		return nil, err
 	}
-	p := &Page{data: b[:size:size], cache: c, slot: s, cost: int64(cap(b))}
+	p := &Page{data: b[:size:size], cache: c, slot: s, cost: int64(cap(b)), once: once}
 	published = c.publish(p)
 	if !published {
 		return nil, base.ErrClosed
@@ -134,16 +149,34 @@ func (c *Cache) fill(s *Slot, size int, read func(dst []byte) error) (*Page, err
 
 // publish makes p resident, unless the cache is closed.
 func (c *Cache) publish(p *Page) bool {
+	ok, surplus := c.admit(p)
+	if len(surplus) > 0 {
+		c.evictions.Add(uint64(len(surplus)))
+		c.retire(surplus)
+	}
+	return ok
+}
+
+// admit gives p its place, unless the cache is closed, and unlinks what memory is too scarce
+// for.
+func (c *Cache) admit(p *Page) (ok bool, surplus []*Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
-		return false
+		return false, nil
 	}
 	c.mu.born++
 	p.shard = c.mu.born % pinShards
 	c.mu.clock.admit(p)
 	p.slot.p.Store(p)
-	return true
+	if !c.scarce.Load() {
+		return true, nil
+	}
+	for old := c.mu.clock.surplus(); old != nil; old = c.mu.clock.surplus() {
+		c.unlink(old)
+		surplus = append(surplus, old)
+	}
+	return true, surplus
 }
 
 // Drop unlinks the page of s, whose table is gone, and retires it. Nobody may
@@ -207,7 +240,7 @@ func (c *Cache) unlinkAll() []*Page {
 	defer c.mu.Unlock()
 	c.mu.closed = true
 	var pages []*Page
-	for _, q := range []*queue{&c.mu.clock.fresh, &c.mu.clock.aged, &c.mu.clock.main} {
+	for _, q := range c.mu.clock.queues() {
 		for p := q.oldest(); p != nil; p = q.oldest() {
 			p.remove()
 			c.unlink(p)

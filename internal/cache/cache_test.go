@@ -211,7 +211,7 @@ func TestWaiterIsNotHandedAnEvictedPage(t *testing.T) {
 		t.Fatal("somebody else leads")
 	}
 	f.s.Enter()
-	p, err := f.Cache.fill(&s, pageBytes, func(dst []byte) error { write(dst, 1); return nil })
+	p, err := f.Cache.fill(&s, pageBytes, false, func(dst []byte) error { write(dst, 1); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,14 @@ const (
 	probationDivisor = 8  // fresh and aged: 1/8
 )
 
+// While memory is scarce: what pages read once for one row share, a small part of small
+// budgets, and the part of the room for those that are walked.
+const (
+	onceBytes   = 1 << 20
+	onceDivisor = 8
+	walkDivisor = 4
+)
+
 // pinnedTries is how many pinned pages a search for a victim passes over in
 // succession before it looks elsewhere.
 const pinnedTries = 64
@@ -14,29 +22,90 @@ const pinnedTries = 64
 // clock decides which page goes when room is needed; the package comment says
 // by what rule. Cache.mu guards it.
 type clock struct {
-	fresh, aged, main queue
-	hand              int64 // bytes evicted so far: the time of the eviction clock
+	once, fresh, aged, main queue
+	room                    int64 // bytes that pages can count on, about
+	hand                    int64 // bytes evicted so far: the time of the eviction clock
 }
 
-func (k *clock) init() {
-	k.fresh.init()
-	k.aged.init()
-	k.main.init()
+func (k *clock) init(room int64) {
+	k.room = room
+	for _, q := range k.queues() {
+		q.init()
+	}
 }
+
+func (k *clock) queues() [4]*queue { return [4]*queue{&k.once, &k.fresh, &k.aged, &k.main} }
 
 // resident returns the bytes of all pages.
-func (k *clock) resident() int64 { return k.fresh.bytes + k.aged.bytes + k.main.bytes }
+func (k *clock) resident() (n int64) {
+	for _, q := range k.queues() {
+		n += q.bytes
+	}
+	return n
+}
+
+// pages returns how many there are.
+func (k *clock) pages() (n int) {
+	for _, q := range k.queues() {
+		n += q.pages
+	}
+	return n
+}
 
 // admit adds a page that has just been read: to the main part if it was evicted
 // so recently that a slightly larger probation would have kept it, otherwise on
-// probation.
+// probation, or among those that were read once.
 func (k *clock) admit(p *Page) {
-	if k.returning(p.slot) {
-		k.main.push(p)
-		return
+	switch {
+	case k.returning(p):
+		k.push(p, &k.main)
+	case p.once:
+		k.push(p, &k.once)
+	default:
+		k.push(p, &k.fresh)
+		k.age()
 	}
-	k.fresh.push(p)
-	k.age()
+}
+
+// push adds p to a queue and notes the time.
+func (k *clock) push(p *Page, q *queue) {
+	p.stamp = k.time()
+	q.push(p)
+}
+
+// surplus removes and returns a page that scarce memory is not for: of those read once, and
+// of those on probation, what is beyond their parts of the room; of the main part, what
+// nobody has asked for while as many bytes as there is room for were evicted.
+func (k *clock) surplus() *Page {
+	if k.once.pages > 1 && k.once.bytes > min(onceBytes, k.room/onceDivisor) {
+		if p := k.fromOnce(k.once.pages - 1); p != nil {
+			return p
+		}
+	}
+	if k.fresh.bytes+k.aged.bytes > k.room/walkDivisor {
+		if p := k.fromProbation(); p != nil {
+			return p
+		}
+	}
+	for p := k.main.oldest(); p != nil && k.since(p.stamp) > k.room; p = k.main.oldest() {
+		if p.Pins() == 0 && p.touched.Load() == 0 {
+			return k.evict(p)
+		}
+		k.again(p, &k.main)
+	}
+	return nil
+}
+
+// fromOnce takes the oldest page that was read once and is not pinned.
+func (k *clock) fromOnce(tries int) *Page {
+	for ; tries > 0; tries-- {
+		p := k.once.oldest()
+		if p.Pins() == 0 {
+			return k.evict(p)
+		}
+		k.again(p, &k.once)
+	}
+	return nil
 }
 
 // age moves pages from fresh to aged, where a touch counts as a second visit.
@@ -45,17 +114,21 @@ func (k *clock) age() {
 		p := k.fresh.oldest()
 		p.remove()
 		p.touched.Store(0)
-		k.aged.push(p)
+		k.push(p, &k.aged)
 	}
 }
 
-// returning reports whether the page of s was evicted no longer ago than 3/4 of
-// the resident bytes.
-func (k *clock) returning(s *Slot) bool {
-	if s.evicted == 0 {
+// returning reports whether p was evicted no longer ago than 3/4 of the resident bytes; of
+// the bytes that could be resident, if it is read for one row.
+func (k *clock) returning(p *Page) bool {
+	if p.slot.evicted == 0 {
 		return false
 	}
-	return int64(k.time()-(s.evicted-1))*clockUnit <= k.resident()/4*3
+	kept := k.resident()
+	if p.once {
+		kept = max(kept, k.room)
+	}
+	return k.since(p.slot.evicted-1) <= kept/4*3
 }
 
 // clockUnit is how many evicted bytes make one tick of the eviction clock.
@@ -64,19 +137,22 @@ const clockUnit = 4 << 10
 // time returns the eviction clock in ticks; it wraps around after 16 TiB.
 func (k *clock) time() uint32 { return uint32(k.hand / clockUnit) }
 
+// since returns how many bytes were evicted since a time.
+func (k *clock) since(time uint32) int64 { return int64(k.time()-time) * clockUnit }
+
 // victim removes and returns the page that should go next, nil if none can.
 func (k *clock) victim() *Page {
-	probation := k.fresh.bytes + k.aged.bytes
-	if probation > k.resident()/probationDivisor {
-		if p := k.fromProbation(); p != nil {
-			return p
-		}
-		return k.fromMain()
+	first, second := k.fromMain, k.fromProbation
+	if k.fresh.bytes+k.aged.bytes > k.resident()/probationDivisor {
+		first, second = second, first
 	}
-	if p := k.fromMain(); p != nil {
+	if p := first(); p != nil {
 		return p
 	}
-	return k.fromProbation()
+	if p := second(); p != nil {
+		return p
+	}
+	return k.fromOnce(k.once.pages)
 }
 
 // fromProbation takes the oldest page on probation that was not touched after it
@@ -126,7 +202,7 @@ func (k *clock) fromMain() *Page {
 func (k *clock) again(p *Page, q *queue) {
 	p.remove()
 	p.touched.Store(0)
-	q.push(p)
+	k.push(p, q)
 }
 
 // evict removes p and notes the time.

@@ -121,6 +121,119 @@ func TestReturningPagesSkipProbation(t *testing.T) {
 	}
 }
 
+// getOnce is get of one row, without other touches.
+func (f *fixture) getOnce(s *Slot, id uint64) *Page {
+	f.t.Helper()
+	f.s.Enter()
+	defer f.s.Exit()
+	p, err := f.FillOnce(s, pageBytes, func(dst []byte) error { write(dst, id); return nil })
+	if err != nil || !intact(p.Data(), id) {
+		f.t.Fatalf("page %d: %v, or other contents", id, err)
+	}
+	return p
+}
+
+// While memory is scarce, pages read for one row take little of it, unless they come back.
+func TestPagesReadOnce(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	f.SetScarce(true)
+	slots := make([]Slot, scanPages)
+	for i := range slots {
+		f.getOnce(&slots[i], uint64(i))
+		f.getOnce(&slots[i], uint64(i)) // of the same visit
+		if n := f.Stats().ResidentBytes; n > onceBytes {
+			t.Fatalf("%d bytes are resident after %d pages", n, i+1)
+		}
+	}
+	soon := len(slots) - 2*onceBytes/pageBytes
+	if slots[soon].p.Load() != nil {
+		t.Fatal("a page stays that was read once")
+	}
+	if p := f.getOnce(&slots[soon], uint64(soon)); p.queue != &f.mu.clock.main {
+		t.Error("a page that came back is not taken for hot")
+	}
+	if p := f.getOnce(&slots[0], 0); p.queue != &f.mu.clock.once {
+		t.Error("a page that came back late is taken for hot")
+	}
+	f.get(&slots[1], 1, pageBytes)
+	if p := slots[1].p.Load(); p.queue != &f.mu.clock.fresh {
+		t.Error("a page that is walked is not on probation")
+	}
+	f.SetScarce(false)
+	if p := f.getOnce(&slots[2], 2); p.queue != &f.mu.clock.fresh {
+		t.Error("with memory enough a page read for one row is not on probation")
+	}
+	f.checkBooks(slots)
+}
+
+// While memory is scarce it is for what is asked for again soon: neither a walk fills it, nor
+// what was asked for twice a long time ago.
+func TestScarceMemoryIsNotFilled(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	f.SetScarce(true)
+	slots, hot := make([]Slot, scanPages), make([]Slot, 5)
+	room := f.mu.clock.room
+	f.scan(slots, 3)
+	if n := f.Stats().ResidentBytes; n > room/walkDivisor {
+		t.Errorf("%d bytes are resident after a walk, of %d", n, room)
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	most, misses := int64(0), 0
+	for i := range 20 * scanPages { // ten uniform reads for one of what is hot
+		k := r.IntN(scanPages)
+		f.getOnce(&slots[k], uint64(k))
+		if i%10 == 0 {
+			if k = i / 10 % len(hot); hot[k].p.Load() == nil {
+				misses++
+			}
+			f.getOnce(&hot[k], uint64(k))
+		}
+		most = max(most, f.Stats().ResidentBytes)
+	}
+	// A page comes back within 3/4 of the room (79 pages, of 2300), and stays for the room;
+	// what was walked last has its quarter.
+	if most > room*2/3 {
+		t.Errorf("%d bytes were resident at times, of %d", most, room)
+	}
+	if misses > 3*len(hot) {
+		t.Errorf("%d of %d reads of what is hot missed", misses, 2*scanPages)
+	}
+}
+
+// Pinned pages stay, though they were read once; the others go in their place.
+func TestPinnedPagesReadOnce(t *testing.T) {
+	f := newFixture(t, scanLimit)
+	f.SetScarce(true)
+	slots := make([]Slot, 200)
+	var pinned []*Page
+	for i := range slots {
+		f.s.Enter()
+		p := f.getOnce(&slots[i], uint64(i))
+		if i < 50 {
+			p.Pin()
+			pinned = append(pinned, p)
+		}
+		f.s.Exit()
+	}
+	for i, p := range pinned {
+		if slots[i].p.Load() != p {
+			t.Errorf("pinned page %d was evicted", i)
+		}
+		p.Unpin()
+	}
+	if n := f.Stats().Pages; n > len(pinned)+1 {
+		t.Errorf("%d pages, %d of them pinned", n, len(pinned))
+	}
+	f.getOnce(&slots[100], 100)
+	if n := f.Stats().ResidentBytes; n > onceBytes {
+		t.Errorf("%d bytes are resident when nothing is pinned any more", n)
+	}
+	f.evictAll()
+	if n := f.Stats().Pages; n != 0 {
+		t.Errorf("%d pages cannot be evicted", n)
+	}
+}
+
 // lruHits is what plain LRU with room for n pages would make of the accesses.
 func lruHits(accesses []uint64, n int) (hits int) {
 	order := list.New()
@@ -162,7 +275,7 @@ func TestSkewedReadsHitMoreThanWithLRU(t *testing.T) {
 // Queues and slots agree after any history.
 func TestClockBooks(t *testing.T) {
 	f := newFixture(t, 2<<20)
-	slots := make([]Slot, 150)
+	slots, once := make([]Slot, 150), make([]Slot, 150)
 	r := rand.New(rand.NewPCG(5, 5))
 	for step := range 4000 {
 		k := r.IntN(len(slots))
@@ -171,23 +284,26 @@ func TestClockBooks(t *testing.T) {
 			f.Drop(&slots[k])
 		case 1:
 			f.evictAll()
+		case 2:
+			f.SetScarce(step%2 == 0)
+			f.getOnce(&once[k], uint64(k))
 		default:
 			f.get(&slots[k], uint64(k), 4096*(1+k%11))
 		}
 		if step%97 == 0 {
-			f.checkBooks(slots)
+			f.checkBooks(slots, once)
 		}
 	}
-	f.checkBooks(slots)
+	f.checkBooks(slots, once)
 }
 
-func (f *fixture) checkBooks(slots []Slot) {
+func (f *fixture) checkBooks(tables ...[]Slot) {
 	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := &f.mu.clock
 	queued := 0
-	for _, q := range []*queue{&k.fresh, &k.aged, &k.main} {
+	for _, q := range k.queues() {
 		bytes, pages := int64(0), 0
 		for p := q.root.next; p != &q.root; p = p.next {
 			if p.queue != q || p.slot.p.Load() != p || p.next.prev != p {
@@ -200,9 +316,11 @@ func (f *fixture) checkBooks(slots []Slot) {
 		}
 		queued += pages
 	}
-	for i := range slots {
-		if slots[i].p.Load() != nil {
-			queued--
+	for _, slots := range tables {
+		for i := range slots {
+			if slots[i].p.Load() != nil {
+				queued--
+			}
 		}
 	}
 	if queued != 0 {

@@ -11,8 +11,9 @@
 // A page is its header (Page, on the Go heap, a few dozen bytes) and its bytes
 // (in an arena.Heap, as whole frames, counted as arena.ClassPages of a budget the
 // cache shares with the rest of the store). A resident page is in exactly one of
-// three queues:
+// four queues:
 //
+//	once    pages just read for one row, while memory is scarce: 1 MiB
 //	fresh   the newest 1/16 of the resident bytes: pages just read
 //	aged    pages that left fresh; together with fresh they are "on probation"
 //	main    pages that were asked for again
@@ -38,6 +39,23 @@
 // S3-FIFO, a table of the keys evicted last, are four bytes in the slot here.
 // Pinned pages are passed over. Plain LRU and plain CLOCK were rejected because
 // one scan empties them; LRU also because a hit must write shared memory.
+//
+// # Scarce memory
+//
+// While the decoded pages of all tables would take more than the budget (SetScarce), memory
+// is for what is asked for again soon; the rest is left to the operating system, whose
+// cache has the same blocks compressed, so more of them. A block that it lacks costs a read
+// of the disk, one that it has a decompression. What is soon is measured in bytes evicted,
+// and in the room that pages can count on, half of the budget:
+//
+//   - A page that is read for one row (FillOnce) enters once, not fresh, and leaves it in
+//     the order of coming, touched or not: it is there for gets of its neighbours that
+//     follow at once. If it is read again within 3/4 of the room, it goes to main.
+//   - fresh and aged together hold at most a quarter of the room.
+//   - Pages of main that were not touched for the length of the room are evicted.
+//
+// So main is as large as what is asked for again within the room, however long uniform
+// reads go on (docs/PERFORMANCE.md has what this gains).
 //
 // # Budget
 //

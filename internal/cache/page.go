@@ -37,10 +37,12 @@ type Page struct {
 	// Guarded by Cache.mu.
 	next, prev *Page
 	queue      *queue
+	stamp      uint32 // when it came into the queue, on the eviction clock
 
 	// Constant.
 	cost  int64 // bytes of memory behind data
 	shard uint8 // of Cache.pinned
+	once  bool  // read for one row while memory was scarce
 }
 
 // NewHeapPage wraps data, which lies on the Go heap and must not change any

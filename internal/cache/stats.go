@@ -24,8 +24,7 @@ type Stats struct {
 // Stats returns the state of this moment.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
-	pages := c.mu.clock.fresh.pages + c.mu.clock.aged.pages + c.mu.clock.main.pages
-	resident := c.mu.clock.resident()
+	pages, resident := c.mu.clock.pages(), c.mu.clock.resident()
 	c.mu.Unlock()
 	return Stats{
 		Pages:         pages,

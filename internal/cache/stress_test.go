@@ -38,6 +38,8 @@ func (w *worker) step() {
 		w.c.Room(int64(w.r.IntN(1 << 20)))
 	case 2:
 		w.c.Stats()
+	case 3:
+		w.c.SetScarce(w.r.IntN(2) == 0)
 	default:
 		w.read(uint64(w.r.IntN(len(w.slots))))
 	}
@@ -54,9 +56,12 @@ func (w *worker) read(id uint64) {
 	s := &w.slots[id]
 	p := w.c.Load(s)
 	if p == nil {
-		fail := w.r.IntN(50) == 0
+		fail, fill := w.r.IntN(50) == 0, w.c.Fill
+		if w.r.IntN(2) == 0 {
+			fill = w.c.FillOnce
+		}
 		var err error
-		p, err = w.c.Fill(s, 4096*(1+int(id%9)), func(dst []byte) error {
+		p, err = fill(s, 4096*(1+int(id%9)), func(dst []byte) error {
 			write(dst, id)
 			if fail {
 				return errInjected

@@ -188,6 +188,7 @@ func (e *Engine) Acquire(slot *epoch.Slot) *tree.State {
 // publish replaces the current state. Holder of commit.mu only.
 func (e *Engine) publish(rs *tree.State) {
 	e.commit.sealed.Signal()
+	e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
 	if old := e.state.Swap(rs); old != nil {
 		e.epochs.Retire(old.Unref)
 	}

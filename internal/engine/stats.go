@@ -28,8 +28,7 @@ func (e *Engine) Stats() report.Stats {
 		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.open.Load() - 1, Recovery: e.recovery,
 	}
 	pages := e.pages.Stats()
-	s.PinnedBytes = pages.PinnedBytes
-	s.CacheMisses, s.CacheEvictions = pages.Misses, pages.Evictions
+	s.PinnedBytes, s.CacheMisses, s.CacheEvictions = pages.PinnedBytes, pages.Misses, pages.Evictions
 	if p := e.counters.LastError.Load(); p != nil {
 		s.BackgroundError = *p
 	}

@@ -1,11 +1,10 @@
 package table
 
 import (
-	"runtime"
-
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/recycle"
+	"github.com/cairndb/cairn/internal/turn"
 )
 
 // sealedBlock is a block on its way to the file.
@@ -68,6 +67,9 @@ func (s *sealedBlock) decode(c *cache.Cache) {
 type pipeline struct {
 	codec    block.Codec
 	helpers  int
+	givesWay bool         // who waits for a processor comes first
+	share    turn.Share   // of the processors, if it gives way
+	crowded  bool         // somebody waited for one when the block before had come
 	resident *cache.Cache // gets the pages decoded; nil: they are not wanted
 	last     bool         // the block that comes is the last: a helper would only be waited for
 
@@ -81,26 +83,27 @@ type pipeline struct {
 func (p *pipeline) most() int { return p.helpers }
 
 // add begins to compress s. What it takes is some hundred microseconds, after which those
-// who wait for this processor come first: a commit must not wait for a whole flush. Not
-// after the last block, as the file is synced next: so a small table is written on one
-// processor, with one encoder.
+// who wait for a processor come first, if they shall: a commit must not wait for a whole
+// flush, nor a reader for a store that comes to rest. As long as there are any, there is no
+// helper either. Not after the last block, as the file is synced next: so a small table is
+// written on one processor, with one encoder.
 func (p *pipeline) add(s *sealedBlock) {
 	s.entry.valueHeap, s.entry.valuePages = len(s.heap), s.entry.valuePages[:0]
 	p.blocks++
 	p.fenceBytes += len(s.entry.fence)
 	p.under = append(p.under, s)
-	if p.helpers == 0 || p.last {
+	if p.helpers == 0 || p.last || p.crowded {
 		p.work(s)
-		if !p.last {
-			runtime.Gosched()
-		}
-		return
+	} else {
+		s.ready = make(chan struct{})
+		go func() {
+			defer close(s.ready)
+			p.work(s)
+		}()
 	}
-	s.ready = make(chan struct{})
-	go func() {
-		defer close(s.ready)
-		p.work(s)
-	}()
+	if p.givesWay && !p.last {
+		p.crowded = p.share.GiveWay()
+	}
 }
 
 // work is what a helper does for a block.

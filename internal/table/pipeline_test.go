@@ -35,7 +35,7 @@ func TestHelpersChangeNothing(t *testing.T) {
 	for _, codec := range []block.Codec{block.None, block.S2, block.Zstd} {
 		want, meta := c.write(t, WriterOptions{Codec: codec, File: fileID})
 		for _, helpers := range []int{1, 2, 5} {
-			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers})
+			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers, GivesWay: helpers == 2})
 			if !bytes.Equal(got.b, want.b) || fmt.Sprint(m) != fmt.Sprint(meta) {
 				t.Errorf("%s, %d helpers: %d bytes, %d without", codec, helpers, len(got.b), len(want.b))
 			}
@@ -58,6 +58,18 @@ func TestLastBlockHasNoHelper(t *testing.T) {
 	w.Add([]byte("key"), 1, base.KindPut, nil)
 	if _, err := w.Finish(); err != nil || !w.pipeline.last {
 		t.Errorf("%v, or the last block was not said to be", err)
+	}
+}
+
+// Where somebody waits for the processor, whoever gives way compresses without helpers.
+func TestNoHelperWhereSomebodyWaits(t *testing.T) {
+	for _, givesWay := range []bool{false, true} {
+		p := pipeline{codec: block.Zstd, helpers: 2, givesWay: givesWay, crowded: givesWay}
+		s := &sealedBlock{keys: []byte("keys")}
+		p.add(s)
+		if (s.ready == nil) != givesWay || p.next() != s || len(s.ends) != 1 {
+			t.Errorf("gives way %v: helped: %v", givesWay, !givesWay)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (r *Reader) row(b, i int, keys *block.Keys, seq uint64, s *scratch) (Row, b
 		return row, err == nil, err
 	}
 	if row.Page = r.cache.Load(&r.slots[2*b+1]); row.Page == nil {
-		if row.Page, err = r.fillValues(b, s); err != nil {
+		if row.Page, err = r.fillValues(b, s, (*cache.Cache).FillOnce); err != nil {
 			return Row{}, false, err
 		}
 	}
@@ -195,13 +195,16 @@ func (r *Reader) keyPage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b]); p != nil {
 		return p, nil
 	}
-	return r.fillKeys(b)
+	return r.fillKeys(b, (*cache.Cache).Fill)
 }
+
+// filler is Cache.Fill, for walks, or FillOnce, for a Get.
+type filler func(c *cache.Cache, s *cache.Slot, size int, read func(dst []byte) error) (*cache.Page, error)
 
 // fillKeys and fillValues stand alone because their closures escape: their
 // callers must not allocate.
-func (r *Reader) fillKeys(b int) (*cache.Page, error) {
-	return r.cache.Fill(&r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
+func (r *Reader) fillKeys(b int, fill filler) (*cache.Page, error) {
+	return fill(r.cache, &r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
 }
 
 // getKeys is keyPage for a Get. A key page that is not resident is read together with the
@@ -213,7 +216,7 @@ func (r *Reader) getKeys(b int) (p *cache.Page, s *scratch, err error) {
 	}
 	e := &r.index.entries[b]
 	if e.valueHeap == 0 || e.jumbo() || r.cache.Load(&r.slots[2*b+1]) != nil {
-		p, err = r.fillKeys(b)
+		p, err = r.fillKeys(b, (*cache.Cache).FillOnce)
 		return p, nil, err
 	}
 	return r.fillBlock(b)
@@ -223,7 +226,7 @@ func (r *Reader) fillBlock(b int) (p *cache.Page, s *scratch, err error) {
 	e := &r.index.entries[b]
 	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
-	p, err = r.cache.Fill(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
+	p, err = r.cache.FillOnce(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
 		if err := r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
 			return err
 		}
@@ -242,13 +245,13 @@ func (r *Reader) valuePage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b+1]); p != nil {
 		return p, nil
 	}
-	return r.fillValues(b, nil)
+	return r.fillValues(b, nil, (*cache.Cache).Fill)
 }
 
 // fillValues reads the value page of block b, or takes it from s if that is not nil.
-func (r *Reader) fillValues(b int, s *scratch) (*cache.Page, error) {
+func (r *Reader) fillValues(b int, s *scratch, fill filler) (*cache.Page, error) {
 	e := &r.index.entries[b]
-	return r.cache.Fill(&r.slots[2*b+1], int(e.valueHeap), func(dst []byte) error {
+	return fill(r.cache, &r.slots[2*b+1], int(e.valueHeap), func(dst []byte) error {
 		if s != nil {
 			return r.decompress(s.stored[e.keyPage:], e.valueOff(), dst)
 		}

@@ -94,6 +94,54 @@ func TestGetReadsABlockOnce(t *testing.T) {
 	}
 }
 
+// Of a table that is larger than memory, gets leave nothing in memory but what they ask for
+// again; gets of neighbours read their block once all the same.
+func TestGetsOfWhatIsLargerThanMemory(t *testing.T) {
+	c := counters(4000, 200)
+	f, meta := c.write(t, WriterOptions{Codec: block.Zstd, BlockBytes: 8 << 10})
+	m := newRoom(t, 4<<20)
+	m.cache.SetScarce(true)
+	rd := m.open(t, f, meta)
+	x, err := rd.BuildIndex(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.AttachIndex(x)
+	before := f.reads
+	for _, w := range c.rows {
+		if got, ok, err := m.get(rd, w.key, everything); !ok || err != nil || got != w {
+			t.Fatalf("get %q: %v %v", w.key, ok, err)
+		}
+	}
+	if n := f.reads - before; n != rd.Blocks() {
+		t.Errorf("%d reads by gets in the order of %d blocks", n, rd.Blocks())
+	}
+	// A part of a part: 4 MiB less the margin, half of it, an eighth.
+	if st := m.cache.Stats(); st.ResidentBytes > 256<<10 || st.Evictions == 0 {
+		t.Errorf("%d bytes are resident, %d pages were evicted", st.ResidentBytes, st.Evictions)
+	}
+	hot := c.rows[:400]
+	for range 3 { // the first time they come back
+		for _, w := range hot {
+			if _, ok, err := m.get(rd, w.key, everything); !ok || err != nil {
+				t.Fatalf("get %q: %v %v", w.key, ok, err)
+			}
+		}
+	}
+	before = f.reads
+	for _, w := range hot {
+		if _, ok, err := m.get(rd, w.key, everything); !ok || err != nil {
+			t.Fatalf("get %q: %v %v", w.key, ok, err)
+		}
+	}
+	if n := f.reads - before; n != 0 {
+		t.Errorf("%d reads by gets of what was asked for before", n)
+	}
+	it := rd.NewIter(m.slot, IterOptions{})
+	c.scan(t, it)
+	it.Close()
+}
+
 func TestIteratorDoesNotAllocateWithinABlock(t *testing.T) {
 	c := counters(3000, 4)
 	f, meta := c.write(t, WriterOptions{})

@@ -47,7 +47,7 @@ const maxHelpers = 4
 // all processors compress, and nothing is kept in memory.
 func (f *Files) Hurry() { f.hurry.Store(true) }
 
-// compressors returns how many helpers a writer has that somebody waits for.
+// compressors returns how many helpers a writer has if all processors shall compress.
 func compressors() int {
 	if n := runtime.GOMAXPROCS(0); n > 1 {
 		return min(n, maxHelpers)
@@ -65,7 +65,7 @@ func (f *Files) Path(num uint64) string {
 // point index. Their rows and tombstones all get the sequence global, unless that
 // is 0. On an error no file is left. Somebody waits for them: all processors compress.
 func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, global, false, Idle)
+	return f.write(m, level, rows, global, false, Awaited)
 }
 
 // WriteResident is Write, without a global sequence, for tables that will be read: their

@@ -58,8 +58,8 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()),
 	}
 	switch {
-	case effort == Idle:
-		opts.Helpers = compressors()
+	case effort == Idle || effort == Awaited:
+		opts.Helpers, opts.GivesWay = compressors(), effort == Idle
 	case effort == Quick && f.HasQuick():
 		opts.Codec = block.S2
 	}

@@ -15,7 +15,7 @@ const (
 	ProfileNone                    // no compression
 )
 
-// Effort is what is put into tables that begin in memory.
+// Effort is what is put into tables.
 type Effort uint8
 
 const (
@@ -24,8 +24,10 @@ const (
 	Quick Effort = iota
 	// Beside: one processor compresses, beside those that write and read.
 	Beside
-	// Idle: all processors compress.
+	// Idle: all processors compress that nobody else wants.
 	Idle
+	// Awaited: all processors compress.
+	Awaited
 )
 
 // codec returns the codec for tables of a level.

@@ -1,5 +1,6 @@
 // Package turn lets a goroutine wait until it is told that its work has been done by
-// another, or that its turn has come to do it; or sleep until there may be something to do.
+// another, or that its turn has come to do it; sleep until there may be something to do; or
+// work in the background without keeping others from a processor.
 //
 // # Concurrency
 //

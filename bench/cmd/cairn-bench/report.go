@@ -19,17 +19,22 @@ var formats = map[string]func(io.Writer, *result.Run) error{
 	"text":      report.Text,
 	"json":      func(w io.Writer, run *result.Run) error { return run.Encode(w) },
 	"benchstat": report.Benchstat,
+	"markdown":  report.Markdown,
 	"html":      html.Write,
 }
 
 func reportCommand() *cobra.Command {
 	var format, page string
+	var workloads, columns []string
 	cmd := &cobra.Command{
 		Use:   "report run",
 		Short: "show a saved run again",
 		Args:  fileArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := readRun(args[0])
+			if err == nil {
+				run, err = run.Part(workloads, columns)
+			}
 			if err != nil {
 				return usageError{err}
 			}
@@ -45,7 +50,9 @@ func reportCommand() *cobra.Command {
 		},
 		PreRunE: func(*cobra.Command, []string) error { return checkFormat(format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "of standard output: text, json, benchstat or html; none if only -html is given")
+	cmd.Flags().StringVar(&format, "format", "text", "of standard output: text, json, benchstat, markdown or html; none if only -html is given")
+	cmd.Flags().StringSliceVar(&workloads, "workload", nil, "only these, by parts of their names, as in w1/n=2000/sync=on (default all)")
+	cmd.Flags().StringSliceVar(&columns, "column", nil, "only these, by their keys in the JSON, as in put,get (default all)")
 	cmd.Flags().StringVar(&page, "html", "", "write the report for browsers to this file")
 	return cmd
 }
@@ -61,7 +68,7 @@ func fileArgs(n int) cobra.PositionalArgs {
 
 func checkFormat(format string) error {
 	if formats[format] == nil {
-		return usageError{fmt.Errorf("-format %q: want text, json, benchstat or html", format)}
+		return usageError{fmt.Errorf("-format %q: want text, json, benchstat, markdown or html", format)}
 	}
 	return nil
 }

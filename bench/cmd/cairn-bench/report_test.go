@@ -32,10 +32,19 @@ func saved(t *testing.T, name string, put float64) string {
 
 func TestReportOfASavedRun(t *testing.T) {
 	file := saved(t, "a.json", 250)
-	for format, want := range map[string]string{"text": "2.50x", "json": `"schema": "cairn-bench/1"`, "benchstat": "BenchmarkW1/", "html": "<!DOCTYPE html>"} {
+	for format, want := range map[string]string{"text": "2.50x", "json": `"schema": "cairn-bench/1"`, "benchstat": "BenchmarkW1/", "markdown": "| **cairn** | 250 ns |", "html": "<!DOCTYPE html>"} {
 		out, _, err := call(t.Context(), "report", file, "-format", format)
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s: %v\n%s", format, err, out)
+		}
+	}
+	for args, want := range map[string]string{"-workload w1/n=3 -column put": "| bbolt | **100 ns** |", "-workload w2": `no workload "w2"`, "-column get": `no column "get"`} {
+		out, _, err := call(t.Context(), append([]string{"report", file, "-format", "markdown"}, strings.Fields(args)...)...)
+		if err != nil {
+			out = err.Error()
+		}
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: %s", args, out)
 		}
 	}
 	page := filepath.Join(t.TempDir(), "out.html")

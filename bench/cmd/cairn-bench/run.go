@@ -82,7 +82,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.json, "json", "", "also write everything measured to this file")
 	set.StringVar(&f.resume, "continue", "", "go on with the run that this file of -json has a part of, or begin it; the other flags as before")
 	set.StringVar(&f.html, "html", "", "write the report for browsers to this file, none for no file (default: "+defaultPage+" for whole suites)")
-	set.StringVar(&f.format, "format", "text", "of standard output: text, json, benchstat or html")
+	set.StringVar(&f.format, "format", "text", "of standard output: text, json, benchstat, markdown or html")
 	return cmd
 }
 

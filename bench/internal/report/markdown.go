@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// Markdown writes a table for each workload, of the columns that are ranked, for documents
+// and messages: the medians alone, the best store's bold. Text says how they were measured.
+func Markdown(w io.Writer, run *result.Run) error {
+	for _, t := range Tabulate(run) {
+		if _, err := fmt.Fprintf(w, "%s: %s; %s\n\n%s\n\n", t.Workload.ID, t.Workload.Title, Rounds(t), markdownTable(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func markdownTable(t Table) string {
+	ranked := slices.DeleteFunc(slices.Clone(t.Workload.Columns), func(c result.Column) bool { return !c.Ranked })
+	head := []string{""}
+	for _, c := range ranked {
+		head = append(head, c.Title)
+	}
+	out := newTable(head...)
+	for _, row := range t.Rows {
+		if row.Engine.Floor || row.Status == result.Absent {
+			continue
+		}
+		name := row.Marked(row.Engine.Name)
+		if row.Engine.Name == Subject {
+			name = bold(name)
+		}
+		line := table.Row{name}
+		for _, c := range ranked {
+			line = append(line, markdownCell(t, row, c))
+		}
+		out.AppendRow(line)
+	}
+	return out.RenderMarkdown()
+}
+
+func markdownCell(t Table, row Row, c result.Column) string {
+	f := row.Figures[c.Key]
+	switch {
+	case row.Status != result.OK:
+		return string(row.Status)
+	case !f.Known():
+		return "n/a"
+	}
+	text := FormatValue(f.Median, c.Unit)
+	if best, _, ok := t.Best(c.Key, onDisk); ok && best == row.Engine.Name {
+		return bold(text)
+	}
+	return text
+}
+
+// onDisk is for Best: what keeps nothing is shown, but is no store.
+func onDisk(r Row) bool {
+	_, no := r.Engine.Cannot["disk"]
+	return !no
+}
+
+func bold(text string) string { return "**" + text + "**" }

@@ -1,0 +1,76 @@
+package turn
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// busy makes n goroutines run until stop is called.
+func busy(n int) (stop func()) {
+	var done atomic.Bool
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for !done.Load() {
+			}
+		})
+	}
+	return func() {
+		done.Store(true)
+		all.Wait()
+	}
+}
+
+// Who gives way to as many goroutines as there are processors goes on, and says that it
+// is crowded; afterwards it is not.
+func TestGiveWay(t *testing.T) {
+	var s Share
+	alone := 0
+	for range 100 {
+		if !s.GiveWay() {
+			alone++
+		}
+	}
+	if alone == 0 {
+		t.Error("crowded where nothing else runs")
+	}
+	stop := busy(2 * runtime.GOMAXPROCS(0))
+	start, crowded := time.Now(), 0
+	for time.Since(start) < 200*time.Millisecond {
+		if s.GiveWay() {
+			crowded++
+		}
+	}
+	stop()
+	if crowded == 0 {
+		t.Error("not crowded where others wait for every processor")
+	}
+}
+
+// After having waited it works a part of that time, however often it offers to give way.
+func TestShareIsKept(t *testing.T) {
+	defer busy(2 * runtime.GOMAXPROCS(0))()
+	var s Share
+	for range 20 {
+		before := time.Now()
+		s.GiveWay()
+		if waited := time.Since(before); waited > time.Millisecond {
+			if own := time.Until(s.until); own <= 0 || own > waited/leastShare {
+				t.Errorf("waited %v, may work for %v", waited, own)
+			}
+			return
+		}
+	}
+	t.Error("it never waited")
+}
+
+func TestGiveWayDoesNotAllocate(t *testing.T) {
+	var s Share
+	s.GiveWay()
+	if n := testing.AllocsPerRun(100, func() { s.GiveWay() }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
