@@ -2,6 +2,8 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +31,27 @@ func Unmap(b []byte) error { return unix.Munmap(b) }
 // error of the device to be told by fdatasync.
 func (o *osFile) StartWriteback(off, n int64) {
 	_ = o.control(func(fd int) error { return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE) })
+}
+
+// Scattered implements Scatterer. How a file is read is a property of what open returns, so
+// it is opened anew, by the name the system has for the descriptor.
+func (o *osFile) Scattered() (File, error) {
+	var again *os.File
+	err := o.control(func(fd int) (err error) {
+		again, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := again.SyscallConn()
+	if err == nil {
+		f := &osFile{f: again, conn: conn}
+		if err = f.control(func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) }); err == nil {
+			return f, nil
+		}
+	}
+	return nil, errors.Join(err, again.Close())
 }
 
 func preallocate(o *osFile, off, n int64) error {

@@ -192,3 +192,44 @@ func TestStartWriteback(t *testing.T) {
 	f.Close()
 	s.StartWriteback(0, int64(len(b))) // of a closed file it does nothing
 }
+
+// What is opened once more is the same file, also when it has another name or none, and
+// however the first one fares.
+func TestScattered(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	f, err := OS().Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte("bytes of the file")
+	if _, err := f.WriteAt(want, 0); err != nil {
+		t.Fatal(err)
+	}
+	read, err := OS().Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte("of another file here"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := read.(Scatterer).Scattered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(read.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(want))
+	if _, err := again.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := read.(Scatterer).Scattered(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("of a closed file: %v", err)
+	}
+}

@@ -68,6 +68,14 @@ type WriteStarter interface {
 	StartWriteback(off, n int64)
 }
 
+// Scatterer is a File that can be told how it is read. It is optional.
+type Scatterer interface {
+	// Scattered opens the file once more, for reads here and there: beside what is asked
+	// for the system reads nothing. It is the same file, whatever its name is now. The
+	// caller closes it.
+	Scattered() (File, error)
+}
+
 // Mapper is a File whose bytes can be written by storing them. It is optional.
 type Mapper interface {
 	// Map maps bytes [off, off+n) for writing, shared with everybody who reads the file:

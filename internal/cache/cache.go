@@ -57,6 +57,9 @@ func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
 // those stay that are asked for again: see the package comment.
 func (c *Cache) SetScarce(yes bool) { c.scarce.Store(yes) }
 
+// Scarce reports what SetScarce said.
+func (c *Cache) Scarce() bool { return c.scarce.Load() }
+
 // Load returns the page of s, or nil if it is not resident, and marks it as
 // recently used. The caller must be inside an epoch of the cache's domain; the
 // page is valid until it leaves, unless pinned. Load takes no lock, allocates

@@ -42,6 +42,7 @@ type Engine struct {
 	tables  *tablefiles.Files
 	pinned  atomic.Int64 // bytes kept in memory by slices handed out
 	walked  compact.Walked
+	brake   compact.Brake
 	stalled atomic.Int32 // commits that wait for room
 
 	open     atomic.Int64 // transactions and one-shot calls in progress

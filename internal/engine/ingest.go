@@ -24,7 +24,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 		return 0, err
 	}
 	w.checked = w.Snapshot
-	e.throttle()
+	e.throttle(tree.SizeOf(tables))
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()

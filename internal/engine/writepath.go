@@ -124,7 +124,7 @@ func (e *Engine) refuse() error {
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
 func (e *Engine) Commit(w *Write) (uint64, error) {
 	w.checked = w.Snapshot
-	e.throttle()
+	e.throttle(int64(w.Bytes))
 	e.commit.inside.Add(1)
 	defer e.commit.inside.Add(-1)
 	e.commit.mu.Lock()

@@ -20,7 +20,7 @@ type Counters struct {
 	Flushes, Compactions         atomic.Int64
 	FlushedBytes, CompactedBytes atomic.Int64
 	CommittedBytes               atomic.Int64
-	StallNanos, Throttled        atomic.Int64
+	StallNanos                   atomic.Int64
 	HeapCopies                   atomic.Int64
 	LastError                    atomic.Pointer[error]
 }

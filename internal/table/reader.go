@@ -31,6 +31,7 @@ type Reader struct {
 	metaBytes  int64 // counted as arena.ClassMeta
 
 	points atomic.Pointer[pointindex.Index]
+	apart  apart
 }
 
 // Row is what Get found.
@@ -227,7 +228,8 @@ func (r *Reader) fillBlock(b int) (p *cache.Page, s *scratch, err error) {
 	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
 	p, err = r.cache.FillOnce(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
-		if err := r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
+		s.stored = resize(s.stored, int(e.keyPage)+int(e.valuePage))
+		if err := r.scattered().readAt(s.stored, e.off); err != nil {
 			return err
 		}
 		return r.expandKeys(s, b, form)
@@ -297,5 +299,5 @@ func (r *Reader) Close() error {
 	if x := r.points.Swap(nil); x != nil {
 		err = x.Free()
 	}
-	return errors.Join(err, r.src.f.Close())
+	return errors.Join(err, r.apart.close(r.src), r.src.f.Close())
 }

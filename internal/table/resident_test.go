@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/pointindex"
+	"github.com/cairndb/cairn/vfs"
 )
 
 func TestGetDoesNotAllocate(t *testing.T) {
@@ -140,6 +141,56 @@ func TestGetsOfWhatIsLargerThanMemory(t *testing.T) {
 	it := rd.NewIter(m.slot, IterOptions{})
 	c.scan(t, it)
 	it.Close()
+}
+
+// scatterFile is a memFile that can be opened once more.
+type scatterFile struct {
+	*memFile
+	again memFile
+	fail  bool
+}
+
+func (f *scatterFile) Scattered() (vfs.File, error) {
+	if f.fail {
+		return nil, errDisk
+	}
+	f.again.b = f.b
+	return &f.again, nil
+}
+
+// While memory is scarce gets read blocks from a file of their own, if there is one; walks
+// never do.
+func TestScatteredReads(t *testing.T) {
+	c := counters(2000, 100)
+	f, meta := c.write(t, WriterOptions{BlockBytes: 8 << 10})
+	for _, x := range []struct{ scarce, fail bool }{{false, false}, {true, false}, {true, true}} {
+		m := newRoom(t, 1<<30)
+		m.cache.SetScarce(x.scarce)
+		file := &scatterFile{memFile: &memFile{b: f.b}, fail: x.fail}
+		r, err := Open(file, meta, storeID, "7.sst", m.cache, m.budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opening := file.reads
+		for i := 0; i < len(c.rows); i += 100 {
+			if got, ok, err := m.get(r, c.rows[i].key, everything); !ok || err != nil || got != c.rows[i] {
+				t.Fatalf("get %q: %v %v", c.rows[i].key, ok, err)
+			}
+		}
+		if apart := file.reads == opening && file.again.reads > 0; apart != (x.scarce && !x.fail) {
+			t.Errorf("%+v: %d reads, %d apart", x, file.reads-opening, file.again.reads)
+		}
+		before := file.again.reads
+		it := r.NewIter(m.slot, IterOptions{})
+		c.scan(t, it)
+		it.Close()
+		if file.again.reads != before {
+			t.Errorf("%+v: %d reads apart by a walk", x, file.again.reads-before)
+		}
+		if err := r.Close(); err != nil || !file.closed || file.again.closed != (x.scarce && !x.fail) {
+			t.Errorf("%+v: closed %v, apart %v, %v", x, file.closed, file.again.closed, err)
+		}
+	}
 }
 
 func TestIteratorDoesNotAllocateWithinABlock(t *testing.T) {

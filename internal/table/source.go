@@ -40,6 +40,37 @@ func (s source) readAt(b []byte, off int64) error {
 	return nil
 }
 
+// apart is the table's file, opened once more for gets while memory is scarce: the next one
+// is of another block, so the system need not read what lies beside.
+type apart struct {
+	once sync.Once
+	source
+}
+
+// scattered returns the file to read a block from that a Get needs.
+func (r *Reader) scattered() source {
+	if !r.cache.Scarce() {
+		return r.src
+	}
+	r.apart.once.Do(func() {
+		r.apart.source = r.src
+		if f, ok := r.src.f.(vfs.Scatterer); ok {
+			if again, err := f.Scattered(); err == nil { // without it, it is only slower
+				r.apart.f = again
+			}
+		}
+	})
+	return r.apart.source
+}
+
+// close closes the file, if it is another one than that of src.
+func (a *apart) close(src source) error {
+	if a.f == nil || a.f == src.f {
+		return nil
+	}
+	return a.f.Close()
+}
+
 // scratch is memory for reading one page: as stored, and decompressed.
 type scratch struct{ stored, raw []byte }
 
