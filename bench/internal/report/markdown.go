@@ -54,16 +54,10 @@ func markdownCell(t Table, row Row, c result.Column) string {
 		return "n/a"
 	}
 	text := FormatValue(f.Median, c.Unit)
-	if best, _, ok := t.Best(c.Key, onDisk); ok && best == row.Engine.Name {
+	if best, _, ok := t.Best(c.Key, AnyEngine); ok && best == row.Engine.Name {
 		return bold(text)
 	}
 	return text
-}
-
-// onDisk is for Best: what keeps nothing is shown, but is no store.
-func onDisk(r Row) bool {
-	_, no := r.Engine.Cannot["disk"]
-	return !no
 }
 
 func bold(text string) string { return "**" + text + "**" }
