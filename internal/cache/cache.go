@@ -203,6 +203,20 @@ func (c *Cache) DropAll(slots []Slot) {
 	}
 }
 
+// Move makes the pages of from those of to, as many slots, which are empty and whose pages
+// nobody else fills.
+func (c *Cache) Move(to, from []Slot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range from {
+		if p := from[i].p.Load(); p != nil {
+			from[i].p.Store(nil)
+			p.slot = &to[i]
+			to[i].p.Store(p)
+		}
+	}
+}
+
 // detach takes the page of s out of its queue and slot, if it is resident.
 func (c *Cache) detach(s *Slot) *Page {
 	c.mu.Lock()

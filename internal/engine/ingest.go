@@ -108,7 +108,8 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	mem := c.mem
 	l := &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: c.nextSeq - 1}
 	p := &pending{durable: w.Durable, install: func() {
-		keepFiles(runs)
+		tree.Keep(runs)
+		tree.HandOver(runs, tables)
 		for _, t := range tables {
 			e.handles[t.Meta.Num] = t
 		}
@@ -116,19 +117,10 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	}, abandon: func(err error) {
 		closeAll(tables)
 		if errors.Is(err, base.ErrCommitUnknown) { // a frame in the log may name them
-			keepFiles(runs)
+			tree.Keep(runs)
 		}
 	}}
 	return e.enqueue(p, 0)
-}
-
-// keepFiles makes the files of private runs outlive them.
-func keepFiles(runs []*tree.Run) {
-	for _, r := range runs {
-		for _, h := range r.Tables {
-			h.Kept = true
-		}
-	}
 }
 
 // insertLayer publishes l right below the memtable of the segment it stands in.

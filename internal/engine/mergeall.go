@@ -70,7 +70,7 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, effort tablefiles.Eff
 func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool, effort tablefiles.Effort) ([]*tree.Handle, error) {
 	if closing {
 		merge.Check = e.stopped.Err
-		return e.tables.Write(merge, manifest.Bottom, 0, 0)
+		return e.tables.Write(merge, manifest.Bottom, 0)
 	}
 	merge.Check = func() error {
 		if e.stalled.Load() > 0 {

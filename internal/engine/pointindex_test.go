@@ -150,7 +150,7 @@ func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 		rows    uint64
 		indexed int
 	}{{n, n}, {0, 0}, {1 << 20, 0}, {1 << 63, 0}} {
-		tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows, 0)
+		tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows)
 		if err != nil || len(tables) != 1 {
 			t.Fatal(len(tables), err)
 		}

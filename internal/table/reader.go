@@ -277,6 +277,14 @@ func (r *Reader) Adopt(pages []*cache.Page) {
 	}
 }
 
+// Inherit takes over what o, another Reader of the same file, has in memory: its pages and
+// its point index, which those that read from o now may go on using: they are inside the
+// epoch. Nobody may have read from r yet. o reads again what it is asked for.
+func (r *Reader) Inherit(o *Reader) {
+	r.cache.Move(r.slots, o.slots)
+	r.points.Store(o.points.Swap(nil))
+}
+
 // Index returns the attached point index, nil if there is none.
 func (r *Reader) Index() *pointindex.Index { return r.points.Load() }
 

@@ -62,20 +62,25 @@ func (f *Files) Path(num uint64) string {
 
 // Write runs a merge into new tables of a level and opens them, durable with their
 // names. rows is how many one of them will have, about; 0 means that they get no
-// point index. Their rows and tombstones all get the sequence global, unless that
-// is 0. On an error no file is left. Somebody waits for them: all processors compress.
-func (f *Files) Write(m *compact.Merge, level int, rows, global uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, global, false, Awaited)
+// point index. On an error no file is left. Somebody waits for them: all processors
+// compress.
+func (f *Files) Write(m *compact.Merge, level int, rows uint64) ([]*tree.Handle, error) {
+	return f.write(m, level, rows, 0, false, Awaited)
 }
 
-// WriteResident is Write, without a global sequence, for tables that will be read: their
-// pages begin in memory, as far as there is room without evicting others. After Hurry it
-// is the same as Write.
+// WriteResident is Write for tables that will be read: their pages begin in memory, as
+// far as there is room without evicting others. After Hurry it is the same as Write.
 func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, effort Effort) ([]*tree.Handle, error) {
 	if f.hurry.Load() {
-		return f.Write(m, level, rows, 0)
+		return f.Write(m, level, rows)
 	}
 	return f.write(m, level, rows, 0, true, effort)
+}
+
+// WritePrivate is WriteResident for tables of level 0 that no edit names yet, and whose
+// rows and tombstones all get the sequence global. Somebody waits for them.
+func (f *Files) WritePrivate(m *compact.Merge, rows, global uint64) ([]*tree.Handle, error) {
+	return f.write(m, 0, rows, global, !f.hurry.Load(), Awaited)
 }
 
 // HasQuick reports whether Quick makes a difference.

@@ -41,6 +41,26 @@ func IngestRuns(tables []*Handle) []Run {
 	return runs
 }
 
+// Keep makes the files of private runs outlive them.
+func Keep(private []*Run) {
+	for _, r := range private {
+		for _, h := range r.Tables {
+			h.Kept = true
+		}
+	}
+}
+
+// HandOver gives what the tables of private runs have in memory to tables, the same ones
+// opened once more.
+func HandOver(private []*Run, tables []*Handle) {
+	for _, r := range private {
+		for _, h := range r.Tables {
+			tables[0].Inherit(h.Reader)
+			tables = tables[1:]
+		}
+	}
+}
+
 // find returns the table whose bounds may contain key, or nil.
 func (r *Run) find(key []byte) *Handle {
 	lo, hi := 0, len(r.Tables)

@@ -6,6 +6,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/memtable"
 )
 
 // scratch is what a one-shot call commits with.
@@ -42,6 +43,9 @@ func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
 	if frame.MaxEntryHeaderBytes+len(bucket)+len(key)+len(value) > e.Config().SpillBytes() {
 		e.BeginLarge() // before there is a copy of the value
 		defer e.EndLarge()
+		copied := heapFactor * int64(len(value))
+		e.CountWrites(copied)
+		defer e.CountWrites(-copied)
 	}
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
@@ -96,7 +100,8 @@ func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count int) erro
 }
 
 // applyLarge commits more than a frame, or range deletes than a memtable, should
-// hold through a transaction, which spills.
+// hold through a transaction. Its writes are sorted where they stand, and only their
+// index is new in memory; so they become one private run unless they are very many.
 func applyLarge(e *engine.Engine, parts [][]byte) error {
 	tx, err := Begin(e, true)
 	if err != nil {
@@ -105,7 +110,7 @@ func applyLarge(e *engine.Engine, parts [][]byte) error {
 	defer tx.Rollback()
 	for _, part := range parts {
 		for len(part) > 0 {
-			if len(tx.buf) > 0 {
+			if tx.indexed() >= e.GatherBytes() {
 				if err := tx.spill(); err != nil {
 					return err
 				}
@@ -113,23 +118,32 @@ func applyLarge(e *engine.Engine, parts [][]byte) error {
 			part = part[tx.adopt(part):]
 		}
 	}
+	if err := tx.spill(); err != nil {
+		return err
+	}
 	_, err = tx.Commit()
 	return err
 }
 
-// adopt takes entries from the front of payload, where they stay, as the writes
-// of a transaction that has none in memory, and returns how many bytes these are.
-// They are counted to the budget as any writes are.
+// adopt takes entries from the front of payload, where they stay, as the newest writes of
+// a transaction, and returns how many bytes these are: at least one entry, and as many as
+// may be indexed in memory. Only the index is counted to the budget: the payload is the
+// caller's. The transaction spills before it reads or commits.
 func (tx *Tx) adopt(payload []byte) int {
+	if tx.writes.Len() > 0 {
+		tx.adopted, tx.adoptedIndex = append(tx.adopted, tx.writes), tx.indexed()
+		tx.writes = memtable.NewGrowing(tx.writes.LastSeq() + 1)
+	}
 	tx.lent = true // buf is not the transaction's
+	limit := tx.e.GatherBytes()
 	at := 0
-	for at < len(payload) && (at == 0 || tx.held() < tx.e.Config().GatherBytes()) {
+	for at < len(payload) && (at == 0 || tx.indexed() < limit) {
 		ent, n := frame.DecodeEntry(payload[at:])
 		tx.buf = payload[: at+n : at+n]
 		tx.writes.SetBuffer(tx.buf)
 		tx.writes.Insert(at, ent, base.Hash(ent.Key))
 		at += n
 	}
-	tx.count(0)
+	tx.countBytes(tx.indexed())
 	return at
 }

@@ -152,15 +152,17 @@ func (tx *Tx) mergeSpills(i int) error {
 func (tx *Tx) mergeRuns(seq uint64, runs ...*tree.Run) (*spill, error) {
 	var rows []base.Iterator
 	var tombs []*tombstone.List
+	count := 0
 	for _, r := range runs {
 		rows = append(rows, r.NewIter(tx.slot, table.IterOptions{NoCache: true}))
 		for _, h := range r.Tables {
 			tombs = append(tombs, h.Tombstones())
+			count += int(h.Meta.Entries)
 		}
 	}
 	m := iterator.NewMerging(rows...)
 	defer m.Close()
-	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), seq)
+	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), seq, count)
 	if err != nil {
 		return nil, fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}

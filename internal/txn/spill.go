@@ -60,7 +60,15 @@ func closeSpilled(e *engine.Engine, h *tree.Handle) {
 func (tx *Tx) spill() error {
 	vis := tx.visibility()
 	seq := vis.PrivateLimit - 1
-	s, err := tx.writeSpill(iterator.NewMerging(tx.writes.Iterators(nil)...), tombstone.Build(tx.writes.RangeDeletes()), seq)
+	var rows []base.Iterator
+	var tombs []tombstone.Tombstone
+	count := 0
+	for _, t := range append(tx.adopted, tx.writes) {
+		rows = t.Iterators(rows)
+		tombs = append(tombs, t.RangeDeletes()...)
+		count += t.Len()
+	}
+	s, err := tx.writeSpill(iterator.NewMerging(rows...), tombstone.Build(tombs), seq, count)
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}
@@ -70,16 +78,17 @@ func (tx *Tx) spill() error {
 		tx.buf, tx.lent = nil, false
 	}
 	tx.buf = tx.buf[:0]
+	tx.adopted, tx.adoptedIndex = nil, 0
 	tx.writes = memtable.NewGrowing(seq + 1)
 	tx.count(0)
 	return tx.addSpill(s)
 }
 
-// writeSpill writes rows as a private run with the given sequence.
-func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64) (*spill, error) {
+// writeSpill writes at most count rows as a private run with the given sequence.
+func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64, count int) (*spill, error) {
 	e := tx.e
 	m := &compact.Merge{Rows: rows, Tombstones: ts, TargetBytes: engine.TargetTable}
-	tables, err := e.Tables().Write(m, 0, 0, seq)
+	tables, err := e.Tables().WritePrivate(m, uint64(count), seq)
 	if err != nil {
 		return nil, err
 	}

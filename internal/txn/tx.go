@@ -26,14 +26,17 @@ type Tx struct {
 	durable  bool
 	done     bool
 
-	// What the transaction wrote: entries in buf, indexed by writes; before them
-	// the runs it had to spill, oldest first.
+	// What the transaction wrote: entries in buf, indexed by writes; before them what
+	// it has adopted, and the runs it had to spill, oldest first.
 	buf     []byte
 	lent    bool  // somebody may still read buf: it must not be reused
 	room    int   // what the writes may take before they are counted again
 	counted int64 // bytes counted to the budget
 	writes  *memtable.Table
 	spills  []*spill
+
+	adopted      []*memtable.Table // see adopt; oldest first
+	adoptedIndex int               // bytes
 
 	reads     mvcc.ReadSet
 	readBytes int64 // of it counted as arena.ClassTx
@@ -277,6 +280,7 @@ func (tx *Tx) forget() {
 	tx.e, tx.r, tx.slot = nil, nil, nil
 	tx.w.Reset()
 	tx.part[0] = nil
+	tx.adopted, tx.adoptedIndex = nil, 0
 	if tx.buf = tx.buf[:0]; tx.lent || cap(tx.buf) > keptBytes {
 		tx.buf = nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/memtable"
 )
 
 // growAtOnce is the size from which a transaction's buffer grows to its limit in
@@ -61,7 +62,9 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 func (tx *Tx) held() int { return len(tx.buf) + tx.indexed() }
 
 // indexed is what of that is not the entries themselves.
-func (tx *Tx) indexed() int { return recordBytes*tx.writes.Len() + tx.writes.RangeDeleteBytes() }
+func (tx *Tx) indexed() int { return indexBytes(tx.writes) + tx.adoptedIndex }
+
+func indexBytes(t *memtable.Table) int { return recordBytes*t.Len() + t.RangeDeleteBytes() }
 
 // makeRoom is called before a write of n bytes that goes beyond room.
 func (tx *Tx) makeRoom(n int) error {
@@ -80,8 +83,13 @@ func (tx *Tx) makeRoom(n int) error {
 
 // count counts to the budget what the writes take, with n bytes to come.
 func (tx *Tx) count(n int) {
-	now := heapFactor * int64(max(cap(tx.buf), len(tx.buf)+n)+tx.indexed())
+	tx.countBytes(max(cap(tx.buf), len(tx.buf)+n) + tx.indexed())
+	tx.room = (tx.held()+n)/countStep*countStep + countStep
+}
+
+// countBytes counts n bytes of the Go heap to the budget, in place of those before.
+func (tx *Tx) countBytes(n int) {
+	now := heapFactor * int64(n)
 	tx.e.CountWrites(now - tx.counted)
 	tx.counted = now
-	tx.room = (tx.held()+n)/countStep*countStep + countStep
 }
