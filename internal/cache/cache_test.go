@@ -610,3 +610,34 @@ func TestHitsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestMovedPages: they are found in the slots they were moved to, and nowhere else, and
+// are evicted from there.
+func TestMovedPages(t *testing.T) {
+	f := newFixture(t, 16*pageBytes)
+	from, to := make([]Slot, 6), make([]Slot, 6)
+	for i := range 4 { // the others are empty
+		f.get(&from[i], uint64(i), pageBytes)
+	}
+	f.Move(to, from)
+	for i := range from {
+		if from[i].Peek() != nil || (to[i].Peek() != nil) != (i < 4) {
+			t.Fatalf("slot %d: %v before, %v now", i, from[i].Peek(), to[i].Peek())
+		}
+	}
+	for i := range 4 {
+		if !f.get(&to[i], uint64(i), pageBytes) {
+			t.Errorf("page %d was read again", i)
+		}
+		if f.get(&from[i], uint64(i), pageBytes) {
+			t.Errorf("page %d is where it was", i)
+		}
+	}
+	f.DropAll(from)
+	f.Room(16 * pageBytes)
+	for i := range to {
+		if to[i].Peek() != nil {
+			t.Errorf("page %d was not evicted", i)
+		}
+	}
+}

@@ -74,13 +74,22 @@ func (e *Engine) mustStop() error {
 	return e.stopped.Err()
 }
 
+// closeLimit is how much debt Close works off, in bytes: less where it would do nothing but
+// compress better what was compressed in haste.
+func (e *Engine) closeLimit() int64 {
+	if e.state.Load().HidesNothing() {
+		return restMerge
+	}
+	return closeCompact
+}
+
 // settle flushes everything and works off a moderate debt.
 func (e *Engine) settle() error {
 	c := &e.commit
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	if did, err := e.mergeAll(nil, closeCompact, tablefiles.Idle); did || err != nil {
+	if did, err := e.mergeAll(nil, tablefiles.Idle); did || err != nil {
 		return err
 	}
 	if err := e.flushRest(); err != nil {
@@ -89,7 +98,7 @@ func (e *Engine) settle() error {
 	if e.manifest == nil {
 		return nil // nothing was written since Open
 	}
-	for debt := e.currentDebt(); debt > 0 && debt <= closeCompact; debt = e.currentDebt() {
+	for debt := e.currentDebt(); debt > 0 && debt <= e.closeLimit(); debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
 		if reserve.IsFull(err) {
 			return nil // it can wait

@@ -11,14 +11,14 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// mergeAll writes what a store of no more than limit bytes holds, in memtables and
-// tables, to the last level in one pass, where flushing the one and then merging both
-// would write it twice. It reports whether it did. All memtables are sealed, and the
-// outcome of their commits is known: either they and the tables are those of the state
-// given, to which the caller has a reference, and nothing is done if by now the store has
-// other tables, though it may have more memtables; or it is closing, the state is nil, and
-// nobody writes or reads any more.
-func (e *Engine) mergeAll(sealed *tree.State, limit int64, effort tablefiles.Effort) (bool, error) {
+// mergeAll writes what a store that is not too large holds, in memtables and tables, to the
+// last level in one pass, where flushing the one and then merging both would write it
+// twice. It reports whether it did. All memtables are sealed, and the outcome of their
+// commits is known: either they and the tables are those of the state given, to which the
+// caller has a reference, and nothing is done if by now the store has other tables, though
+// it may have more memtables; or it is closing, the state is nil, and nobody writes or
+// reads any more.
+func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, error) {
 	closing := sealed == nil
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
@@ -33,8 +33,9 @@ func (e *Engine) mergeAll(sealed *tree.State, limit int64, effort tablefiles.Eff
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
+	limit := int64(restMerge)
 	if closing {
-		sealed = rs
+		sealed, limit = rs, e.closeLimit()
 	}
 	if !rs.Continues(sealed) || !sealed.WorthMergingAll(limit) {
 		return false, nil

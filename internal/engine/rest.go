@@ -93,7 +93,7 @@ func (e *Engine) sealActive() *tree.State {
 // could at once; if not, the flusher will.
 func (e *Engine) makeTables(sealed *tree.State, effort tablefiles.Effort) bool {
 	defer sealed.Unref()
-	did, _ := e.mergeAll(sealed, restMerge, effort)
+	did, _ := e.mergeAll(sealed, effort)
 	if !did { // piece by piece, and whatever was wrong is reported
 		e.commit.mu.Lock()
 		e.commit.sealed.Signal()

@@ -64,6 +64,27 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
 }
 
+// HidesNothing reports whether the tables are one run of puts, and no memtable holds
+// anything: merged, they would only be compressed better.
+func (rs *State) HidesNothing() bool {
+	for _, l := range rs.Layers {
+		if l.Mem == nil || l.Mem.Len() > 0 {
+			return false
+		}
+	}
+	if len(rs.Runs) > 1 {
+		return false
+	}
+	for _, r := range rs.Runs {
+		for _, h := range r.Tables {
+			if h.Meta.Deletes > 0 || h.Meta.RangeDeletes > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Continues reports whether rs is old with nothing but new layers on top.
 func (rs *State) Continues(old *State) bool {
 	n := len(rs.Layers) - len(old.Layers)
