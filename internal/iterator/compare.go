@@ -30,9 +30,12 @@ func less(a, b []byte) bool {
 	return compareTied(a, b) < 0
 }
 
-// compareTied is bytes.Compare for keys with the same prefix. The next eight
-// bytes mostly decide, without a call.
+// compareTied is bytes.Compare for keys with the same prefix. Their lengths, or the next
+// eight bytes, mostly decide, without a call.
 func compareTied(a, b []byte) int {
+	if len(a) <= 8 || len(b) <= 8 { // the shorter and zeros are the longer one's prefix
+		return cmp.Compare(len(a), len(b))
+	}
 	if len(a) >= 16 && len(b) >= 16 {
 		pa, pb := binary.BigEndian.Uint64(a[8:]), binary.BigEndian.Uint64(b[8:])
 		if pa != pb {
@@ -40,6 +43,17 @@ func compareTied(a, b []byte) int {
 		}
 	}
 	return bytes.Compare(a, b)
+}
+
+// shared returns how many first bytes a and b have in common.
+func shared(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }
 
 // equal is bytes.Equal. Neighbouring keys mostly differ in their last byte.

@@ -1,6 +1,7 @@
 package iterator
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -21,6 +22,8 @@ type Merging struct {
 	saved     []byte        // the key that NextKey leaves
 
 	heads    []head
+	common   []byte // every live head's key begins with it
+	tied     int    // keys that differ, and not in their prefixes, since align
 	backward bool
 	valid    bool
 	err      error
@@ -29,8 +32,8 @@ type Merging struct {
 
 // head is where a source stands.
 type head struct {
-	// prefix orders like the first eight bytes of key in the current direction;
-	// all ones if the source has run off. Different prefixes decide alone.
+	// prefix orders like the eight bytes of key behind common in the current
+	// direction; all ones if the source has run off. Different prefixes decide alone.
 	prefix uint64
 	key    []byte
 	live   bool
@@ -109,6 +112,7 @@ func (m *Merging) SeekLT(key []byte) bool {
 
 func (m *Merging) position(how move, key []byte) bool {
 	m.err, m.backward = nil, how == toLast || how == toLT
+	m.common = m.common[:0] // the keys of heads may be gone: none is looked at before it is loaded
 	for i, it := range m.src {
 		var ok bool
 		switch how {
@@ -125,6 +129,7 @@ func (m *Merging) position(how move, key []byte) bool {
 			return false
 		}
 	}
+	m.align()
 	m.play(m)
 	return m.settle()
 }
@@ -161,6 +166,9 @@ func (m *Merging) advance(ok bool) bool {
 	if !m.load(m.win, ok) {
 		return false
 	}
+	if m.tied >= mostTied {
+		m.align()
+	}
 	if m.runner >= 0 && m.less(m.win, m.runner) {
 		return true
 	}
@@ -188,6 +196,7 @@ func (m *Merging) turn() bool {
 			return false
 		}
 	}
+	m.align()
 	m.play(m)
 	return m.settle()
 }
@@ -204,11 +213,54 @@ func (m *Merging) load(i int32, ok bool) bool {
 		return true
 	}
 	h.key, h.live = m.src[i].Key(), true
-	h.prefix = prefix(h.key)
+	if n := len(m.common); n > 0 && (len(h.key) < n || !bytes.Equal(h.key[:n], m.common)) {
+		m.common = m.common[:shared(h.key, m.common)]
+		m.setPrefixes()
+		return true
+	}
+	m.setPrefix(h)
+	return true
+}
+
+// Where keys have much in common their first eight bytes decide nothing: prefixes are taken
+// behind what the keys that the sources stand on have in common. That shrinks when a key
+// comes that begins otherwise, which changes the prefixes but not their order; and it is
+// looked at anew when the prefixes of some keys have not told which comes first.
+const (
+	mostCommon = 64 // bytes
+	mostTied   = 16 // keys
+)
+
+// align makes common what the keys of all heads begin with.
+func (m *Merging) align() {
+	m.common, m.tied = m.common[:0], 0
+	first := true
+	for i := range m.heads {
+		switch key := m.heads[i].key; {
+		case !m.heads[i].live:
+		case first:
+			m.common, first = append(m.common, key[:min(len(key), mostCommon)]...), false
+		default:
+			m.common = m.common[:shared(key, m.common)]
+		}
+	}
+	m.setPrefixes()
+}
+
+// setPrefixes sets the prefixes of all heads.
+func (m *Merging) setPrefixes() {
+	for i := range m.heads {
+		if h := &m.heads[i]; h.live {
+			m.setPrefix(h)
+		}
+	}
+}
+
+func (m *Merging) setPrefix(h *head) {
+	h.prefix = prefix(h.key[len(m.common):])
 	if m.backward {
 		h.prefix = ^h.prefix
 	}
-	return true
 }
 
 func (m *Merging) settle() bool {
@@ -258,8 +310,10 @@ func (m *Merging) lessTied(a, b int32) bool {
 	if !ha.live || !hb.live {
 		return ha.live
 	}
-	c := compareTied(ha.key, hb.key)
-	if c == 0 {
+	c := compareTied(ha.key[len(m.common):], hb.key[len(m.common):])
+	if c != 0 {
+		m.tied++
+	} else {
 		c = cmp.Compare(m.src[b].Seq(), m.src[a].Seq())
 	}
 	if c == 0 {

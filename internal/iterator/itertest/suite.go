@@ -20,7 +20,7 @@ func Run(t *testing.T, makeIterator func(entries []iterator.Entry) base.Iterator
 			r := rand.New(rand.NewPCG(seed, uint64(n)))
 			entries := Entries(r, n)
 			t.Run(fmt.Sprintf("n=%d/seed=%d", n, seed), func(t *testing.T) {
-				runOne(t, r, entries, makeIterator)
+				RunOn(t, r, entries, makeIterator)
 			})
 			if t.Failed() {
 				return
@@ -29,7 +29,8 @@ func Run(t *testing.T, makeIterator func(entries []iterator.Entry) base.Iterator
 	}
 }
 
-func runOne(t *testing.T, r *rand.Rand, entries []iterator.Entry, makeIterator func([]iterator.Entry) base.Iterator) {
+// RunOn is Run for one set of entries.
+func RunOn(t *testing.T, r *rand.Rand, entries []iterator.Entry, makeIterator func([]iterator.Entry) base.Iterator) {
 	w := &walk{t: t, r: r, entries: entries, it: makeIterator(entries), at: nowhere}
 	w.unpositioned()
 	w.wholeWay()
