@@ -26,7 +26,7 @@ const smallSegmentBytes = 64 << 10
 // the store has written more than a little. That space cannot be given to a flush until
 // the segment is there: it would take it. No lock is held.
 func (e *Engine) withReserve(size int, create func() error) error {
-	if e.counters.CommittedBytes.Load() <= tree.MinSegment {
+	if e.counters.CommittedBytes.Load() <= tree.LittleBytes {
 		return create()
 	}
 	held := false

@@ -27,7 +27,7 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil {
 		return 0
 	}
-	if n := m.LogBytes(); n >= max(int64(min(tree.MinSegment, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
+	if n := m.LogBytes(); n >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
 		return n
 	}
 	return 0

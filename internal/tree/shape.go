@@ -8,16 +8,20 @@ import (
 
 // MinSegment is the size in bytes of a store's first log segment; RelaxedSegment where no
 // commit waits for a sync: the smaller one would be full before the next one is made.
+// (256 KiB were too little where 32 goroutines wait for syncs, too.)
 const (
-	MinSegment     = 256 << 10
+	MinSegment     = 512 << 10
 	RelaxedSegment = 1 << 20
 )
+
+// LittleBytes of log are worth neither a table nor space put aside for one.
+const LittleBytes = 256 << 10
 
 const (
 	// quickSegment: after the first two, which are alike, each segment is twice as large as
 	// the one before, smaller ones four times, since they would be full before the next one
 	// is made.
-	quickSegment = 4 << 20
+	quickSegment = 2 << 20
 
 	// To make a segment takes as long as to write a megabyte: a commit gets one that holds
 	// manyCommits like it if that takes no more than manyBytes, but at least fewCommits if

@@ -12,7 +12,7 @@ import (
 func TestShape(t *testing.T) {
 	const limit = 64 << 20
 	var s Shape
-	for _, want := range []int{MinSegment, MinSegment, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
+	for _, want := range []int{MinSegment, MinSegment, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 64 << 20} {
 		if size, _ := s.Next(0, 0, limit); size != want {
 			t.Errorf("%d bytes, want %d", size, want)
 		}
@@ -36,7 +36,7 @@ func TestShape(t *testing.T) {
 		{15 << 20, 10_000, limit, 15 << 20, (15<<20)/1179 + 512},   // only itself: its records are known
 		{15 << 20, 10_000, 1 << 20, 15 << 20, (15<<20)/1179 + 512}, // however small the limit is
 		{100_000, 5000, 64 << 10, 102_400, 102_400/16 + 512},       // no record is taken for less than 16 bytes
-		{MinSegment, 100_000, limit, 1 << 20, 100_512},             // room for all of its own
+		{256 << 10, 100_000, limit, 1 << 20, 100_512},              // room for all of its own
 	} {
 		var s Shape
 		if size, records := s.Next(c.need, c.count, c.limit); size != c.size || records != c.records {
@@ -89,7 +89,7 @@ func TestNextDue(t *testing.T) {
 		relaxed        bool
 		capacity, from int
 	}{
-		{false, 64 << 10, 48 << 10}, {false, MinSegment, 192 << 10}, {false, 1 << 20, 64 << 10}, {false, 16 << 20, 2 << 20},
+		{false, 64 << 10, 48 << 10}, {false, MinSegment, 384 << 10}, {false, 1 << 20, 64 << 10}, {false, 16 << 20, 2 << 20},
 		{true, 64 << 10, 32 << 10}, {true, MinSegment, 64 << 10}, {true, RelaxedSegment, 64 << 10}, {true, 16 << 20, 2 << 20},
 	} {
 		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
