@@ -314,6 +314,9 @@ func describeTable(t Table, source *data.Source) result.Workload {
 // conditions are the workload's, and how often a cell does all of it.
 func conditions(w workload.Workload, p workload.Params) []string {
 	all := w.Conditions(p)
+	if p.ArticleOnly {
+		all = append(all, "only the engines that the article measured, and Cairn: every engine does the sound variant beside it")
+	}
 	if n := w.Repeats(p); n > 1 {
 		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, but of resident memory those of the first", n))
 	}

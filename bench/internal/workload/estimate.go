@@ -26,6 +26,9 @@ func (w Workload) TimeOf(p Params, e engine.Info, syncDelay time.Duration) time.
 
 // timeOfOne guesses how long a cell takes that is not repeated.
 func (w Workload) timeOfOne(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
+	if w.leavesOut(p, e.Name) {
+		return idle
+	}
 	if e.Can(engine.CanGet) || w.WritesOnly {
 		return w.Estimate(p, e, syncDelay)
 	}

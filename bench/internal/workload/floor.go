@@ -5,14 +5,19 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
-// Do runs a workload on a driver. A floor, which cannot read, does only the writes
+// Do runs a workload on a driver, or says why it does not. A floor, which cannot read, does only the writes
 // of it, and has reasons in place of all other figures.
 func Do(w Workload, rec *Recorder, d engine.Driver, dir string, p Params) error {
+	if w.leavesOut(p, d.Info.Name) {
+		rec.noneOf(fmt.Sprintf("the article did not measure it; of %d keys it does the sound variant only (-n %d for this one)", p.N, p.N), w.Columns)
+		return nil
+	}
 	if why, no := d.Info.Cannot[engine.CanGet]; no && !w.WritesOnly {
 		if err := writesOf(w.Name)(rec, d, dir, p); err != nil {
 			return err
@@ -25,6 +30,15 @@ func Do(w Workload, rec *Recorder, d engine.Driver, dir string, p Params) error 
 		return nil
 	}
 	return w.Run(rec, d, dir, p)
+}
+
+// subject is the engine that does everything.
+const subject = "cairn"
+
+// leavesOut reports whether an engine does not do a cell because no article says what to
+// compare it with.
+func (w Workload) leavesOut(p Params, engine string) bool {
+	return p.ArticleOnly && engine != subject && !slices.Contains(w.Article, engine)
 }
 
 // writesOf finds what a floor does of a workload.

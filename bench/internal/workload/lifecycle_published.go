@@ -23,6 +23,7 @@ func init() {
 		Columns:    lifecyclePublishedColumns,
 		Estimate:   lifecycleEstimate,
 		Run:        runLifecyclePublished,
+		Article:    []string{"boltdb", "rocksdb", "pebble", "badger"},
 
 		UnsyncedDeletes: laxInTheArticle,
 	})

@@ -42,6 +42,7 @@ func init() {
 		Columns:    pagedColumns,
 		Estimate:   pagedEstimate,
 		Run:        runPaged,
+		Article:    []string{"lmdb", "boltdb", "leveldb"},
 	})
 }
 

@@ -26,6 +26,8 @@ type Params struct {
 	Theta      float64 `json:"theta,omitempty"`   // of the Zipfian ones
 	Detail     string  `json:"detail,omitempty"`  // what tells cells of one workload apart otherwise
 
+	ArticleOnly bool `json:"article_only,omitempty"` // see Workload.Article
+
 	Data *data.File `json:"data,omitempty"` // the user's records, in place of the pool
 }
 
@@ -96,6 +98,7 @@ func (w Workload) Cells(s Scale) []Params {
 			p := Params{
 				Workload: w.Name, Variant: w.Variant, N: w.within(n, sync, s), ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
 				Theta: s.Theta, Sync: sync, Seed: s.Seed, Data: s.Data,
+				ArticleOnly: w.Article != nil && s.N == 0 && n == slices.Max(w.FullN),
 			}
 			if s.ValueBytes > 0 {
 				p.ValueBytes = s.ValueBytes

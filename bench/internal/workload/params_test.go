@@ -143,3 +143,57 @@ func TestOwnRecordsThroughTheWorkloads(t *testing.T) {
 		}
 	}
 }
+
+// TestArticlesBoundTheLargestCount: of the full suite's published variants, where nothing
+// else was asked for; each engine that is left out says why, and takes no time.
+func TestArticlesBoundTheLargestCount(t *testing.T) {
+	w, err := Find("w1/published")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		scale Scale
+		n     int
+		only  bool
+	}{{Scale{Full: true}, 100_000, true}, {Scale{Full: true}, 10_000, false}, {Scale{Full: true, N: 100_000}, 100_000, false}, {Scale{N: 100_000}, 100_000, false}} {
+		found := false
+		for _, p := range w.Cells(c.scale) {
+			if p.N != c.n {
+				continue
+			}
+			found = true
+			for name, in := range map[string]bool{"cairn": true, "boltdb": true, "badger": true, "lmdb": false, "bbolt": false} {
+				d, err := engine.Find(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if does := !w.leavesOut(p, name); does != (in || !c.only) {
+					t.Errorf("%+v, %d keys: %s does it: %v", c.scale, p.N, name, does)
+				} else if brief := w.TimeOf(p, d.Info, 0) == idle; brief == does {
+					t.Errorf("%+v, %d keys: %s takes %s", c.scale, p.N, name, w.TimeOf(p, d.Info, 0))
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%+v: no cell of %d keys", c.scale, c.n)
+		}
+	}
+	for _, w := range All() {
+		if w.Article != nil && w.Variant != "published" {
+			t.Errorf("%s/%s: no article is followed", w.Name, w.Variant)
+		}
+	}
+	rec := NewRecorder(t.TempDir())
+	d, err := engine.Find("lmdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Do(w, rec, d, t.TempDir(), Params{N: 100_000, ArticleOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(w.Columns, Common...) {
+		if !strings.Contains(rec.NA[c.Key], "article") {
+			t.Errorf("%s: %q", c.Key, rec.NA[c.Key])
+		}
+	}
+}

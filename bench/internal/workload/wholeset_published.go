@@ -22,6 +22,7 @@ func init() {
 		Columns:    wholeSetPublishedColumns,
 		Estimate:   wholeSetPublishedEstimate,
 		Run:        runWholeSetPublished,
+		Article:    []string{"tokyo-hash", "tokyo-btree", "goleveldb", "boltdb", "bbolt", "pogreb", "pebble"},
 	})
 }
 

@@ -40,6 +40,11 @@ type Workload struct {
 	Processes  bool // several processes do the work: the columns in Common would say nothing
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
+	// Article names the engines that an article measured. At its largest count only these and
+	// the subject do the full suite's published variant: it is there to be compared with the
+	// article, and takes as long as the sound one beside it, which every engine does.
+	Article []string
+
 	Commits []CommitKind // of which its durability is verified; nil: puts, deletes and batches
 	// UnsyncedDeletes names the one engine whose deletes are not synced even with sync on.
 	UnsyncedDeletes string
