@@ -34,7 +34,8 @@ type Compression uint8
 
 const (
 	// Balanced is S2 on upper levels, where data is young, and zstd on the last; that
-	// of a store of up to 64 MiB while it is written to S2 too, until it is idle or closed.
+	// of a store of up to 64 MiB while it is written to S2 too, until it is idle or closed,
+	// and of one of up to 256 KiB when it is closed.
 	Balanced Compression = iota
 	// Fast is S2 on every level.
 	Fast

@@ -19,6 +19,19 @@ func openNoFollow(name string, flag int) (*os.File, error) {
 	return os.OpenFile(name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, fileMode)
 }
 
+// Unlink implements Unlinker: an open file keeps its space.
+func (osFS) Unlink(name string) (free func(), err error) {
+	f, err := openNoFollow(name, os.O_RDONLY)
+	if err != nil {
+		return func() {}, os.Remove(name)
+	}
+	if err := os.Remove(name); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
 func syncDir(dir string) error {
 	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

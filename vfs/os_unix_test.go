@@ -270,3 +270,50 @@ func rerunAs(t *testing.T, uid uint32) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// TestUnlink: the name is gone at once, the space when free is called.
+func TestUnlink(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	if err := os.WriteFile(name, make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	before := openFiles(t)
+	free, err := vfs.OS().(vfs.Unlinker).Unlink(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after Unlink: %v", err)
+	}
+	if n := openFiles(t); n != before+1 {
+		t.Errorf("%d files are open, were %d: nothing keeps the space", n, before)
+	}
+	free()
+	if n := openFiles(t); n != before {
+		t.Errorf("%d files are open after free, were %d", n, before)
+	}
+	for range 2 {
+		if _, err := vfs.OS().(vfs.Unlinker).Unlink(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a file that is not there: %v", err)
+		}
+	}
+	if n := openFiles(t); n != before {
+		t.Errorf("%d files are open after errors, were %d", n, before)
+	}
+}
+
+// openFiles counts the files this process has open, as far as it can be told.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip("no list of open files here:", err)
+	}
+	return len(entries)
+}

@@ -59,6 +59,27 @@ type File interface {
 	Size() (int64, error)
 }
 
+// Unlinker is an FS that can remove a file before its space is free. It is optional.
+type Unlinker interface {
+	// Unlink is Remove of a file that does not wait until its space is free, which takes
+	// milliseconds where the device is told of it. The caller calls free, from any
+	// goroutine, to have that done.
+	Unlink(name string) (free func(), err error)
+}
+
+// RemoveSoon is Remove of a file whose space may be free a little later.
+func RemoveSoon(fsys FS, name string) error {
+	u, ok := fsys.(Unlinker)
+	if !ok {
+		return fsys.Remove(name)
+	}
+	free, err := u.Unlink(name)
+	if err == nil {
+		go free()
+	}
+	return err
+}
+
 // WriteStarter is a File that can begin to write to the device. It is optional.
 type WriteStarter interface {
 	// StartWriteback begins to write to the device what was written to the n bytes at off,

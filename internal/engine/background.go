@@ -23,8 +23,7 @@ const (
 	maxRetry   = 2 * time.Second
 	idleMark   = 200 * time.Millisecond // quiet time after which obsolete files are let go
 	// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
-	TargetTable  = 16 << 20
-	closeCompact = 256 << 20 // bytes of debt that Close still works off
+	TargetTable = 16 << 20
 )
 
 func (e *Engine) startBackground() {
@@ -175,7 +174,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
-	job.Quick = !idle && e.tables.HasQuick() && rs.TableBytes() <= restMerge
+	job.Quick = !idle && e.tables.HasQuick() && rs.TableBytes() <= tree.RestMerge
 	return true, e.runJob(&job)
 }
 
@@ -272,7 +271,7 @@ func (e *Engine) keeper() {
 		}
 		e.epochs.Collect()
 		e.keepSpare()
-		e.removeObsolete()
+		e.removeObsolete(e.cfg.FS.Remove)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
@@ -74,22 +76,17 @@ func (e *Engine) mustStop() error {
 	return e.stopped.Err()
 }
 
-// closeLimit is how much debt Close works off, in bytes: less where it would do nothing but
-// compress better what was compressed in haste.
-func (e *Engine) closeLimit() int64 {
-	if e.state.Load().HidesNothing() {
-		return restMerge
-	}
-	return closeCompact
-}
-
 // settle flushes everything and works off a moderate debt.
 func (e *Engine) settle() error {
 	c := &e.commit
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	if did, err := e.mergeAll(nil, tablefiles.Idle); did || err != nil {
+	effort := tablefiles.Awaited
+	if e.state.Load().HeldBytes() <= tree.LittleBytes {
+		effort = tablefiles.Quick // to make an encoder would take longer than all else
+	}
+	if did, err := e.mergeAll(nil, effort); did || err != nil {
 		return err
 	}
 	if err := e.flushRest(); err != nil {
@@ -98,7 +95,7 @@ func (e *Engine) settle() error {
 	if e.manifest == nil {
 		return nil // nothing was written since Open
 	}
-	for debt := e.currentDebt(); debt > 0 && debt <= e.closeLimit(); debt = e.currentDebt() {
+	for debt := e.currentDebt(); debt > 0 && debt <= e.state.Load().CloseMerge(); debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
 		if reserve.IsFull(err) {
 			return nil // it can wait
@@ -149,7 +146,7 @@ func (e *Engine) seal() error {
 	e.retireSegments(final.LogStart, 0)
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
-		e.removeObsolete()
+		e.removeObsolete(func(path string) error { return vfs.RemoveSoon(e.cfg.FS, path) })
 	})
 	return nil
 }

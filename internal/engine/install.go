@@ -197,7 +197,7 @@ func (e *Engine) retireSegments(start, at uint64) {
 }
 
 // removeObsolete removes the files whose time has come.
-func (e *Engine) removeObsolete() {
+func (e *Engine) removeObsolete(remove func(path string) error) {
 	e.manifestMu.Lock()
 	through := ^uint64(0)
 	if e.manifest != nil {
@@ -205,7 +205,7 @@ func (e *Engine) removeObsolete() {
 	}
 	e.manifestMu.Unlock()
 	for _, path := range e.obsolete.Take(through) {
-		if err := e.cfg.FS.Remove(path); err != nil {
+		if err := remove(path); err != nil {
 			e.emit(report.Event{Kind: report.EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
 		}
 	}

@@ -33,9 +33,9 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	defer e.readers.Put(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	limit := int64(restMerge)
+	limit := int64(tree.RestMerge)
 	if closing {
-		sealed, limit = rs, e.closeLimit()
+		sealed, limit = rs, rs.CloseMerge()
 	}
 	if !rs.Continues(sealed) || !sealed.WorthMergingAll(limit) {
 		return false, nil
@@ -71,7 +71,7 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 func (e *Engine) writeAll(merge *compact.Merge, count uint64, closing bool, effort tablefiles.Effort) ([]*tree.Handle, error) {
 	if closing {
 		merge.Check = e.stopped.Err
-		return e.tables.Write(merge, manifest.Bottom, 0)
+		return e.tables.Write(merge, manifest.Bottom, 0, effort)
 	}
 	merge.Check = func() error {
 		if e.stalled.Load() > 0 {

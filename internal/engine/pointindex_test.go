@@ -17,6 +17,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -150,7 +151,7 @@ func TestWrittenTablesGetPointIndexesAtOnce(t *testing.T) {
 		rows    uint64
 		indexed int
 	}{{n, n}, {0, 0}, {1 << 20, 0}, {1 << 63, 0}} {
-		tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows)
+		tables, err := e.tables.Write(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, c.rows, tablefiles.Awaited)
 		if err != nil || len(tables) != 1 {
 			t.Fatal(len(tables), err)
 		}

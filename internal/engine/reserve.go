@@ -56,7 +56,7 @@ func (e *Engine) waitsForSpace() bool {
 func (e *Engine) freeSpace() {
 	e.markIfQuiet()
 	e.epochs.Collect()
-	e.removeObsolete()
+	e.removeObsolete(e.cfg.FS.Remove)
 }
 
 // admit reports whether w may be committed while the disk is full: only what deletes

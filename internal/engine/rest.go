@@ -112,7 +112,7 @@ func (e *Engine) NoteWalked(n int) {
 // mergeForScans makes one table of the active memtable and all tables, while the store is
 // written to, where scans have walked enough. It reports whether it did.
 func (e *Engine) mergeForScans() bool {
-	if !e.walked.Any() || !e.state.Load().WorthMergingAll(restMerge) {
+	if !e.walked.Any() || !e.state.Load().WorthMergingAll(tree.RestMerge) {
 		return false
 	}
 	c := &e.commit
@@ -120,7 +120,7 @@ func (e *Engine) mergeForScans() bool {
 	for {
 		rs := e.state.Load()
 		held := rs.HeldBytes()
-		if e.oldestSealed() != nil || e.stalled.Load() > 0 || !rs.WorthMergingAll(restMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
+		if e.oldestSealed() != nil || e.stalled.Load() > 0 || !rs.WorthMergingAll(tree.RestMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
 			break // where a memtable waits, or a commit, the flusher comes first
 		}
 		if c.spare != nil {
@@ -136,9 +136,6 @@ func (e *Engine) mergeForScans() bool {
 	c.mu.Unlock()
 	return false
 }
-
-// restMerge is how many bytes a store may have to be merged into the last level then.
-const restMerge = 64 << 20
 
 // tidy lets go of what only writing needs, if the store is at rest. A commit that needs a
 // segment meanwhile, and space put aside for it, waits.

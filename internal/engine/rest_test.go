@@ -3,11 +3,15 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // restingCommit commits one value for n keys of 100 B.
@@ -155,4 +159,66 @@ func TestMergeForScansGivesWay(t *testing.T) {
 	e.mergeForScans()
 	e.merging.Unlock()
 	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.state.Load().Layers) == 0 })
+}
+
+// TestCloseOfALittle compresses with S2: to make an encoder of zstd takes longer than all else
+// of it. What is more is compressed well.
+func TestCloseOfALittle(t *testing.T) {
+	for _, c := range []struct {
+		pairs int
+		codec block.Codec
+	}{{1000, block.S2}, {5000, block.Zstd}} {
+		dir := t.TempDir()
+		e := mustOpen(t, indexTestConfig(dir, 64<<20))
+		restingCommit(t, e, 'x', c.pairs)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		if err != nil || len(names) != 1 {
+			t.Fatal(names, err)
+		}
+		b, err := os.ReadFile(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := block.Codec(b[base.FileHeaderBytes]); got != c.codec { // of the first block's keys
+			t.Errorf("%d pairs: %s, want %s", c.pairs, got, c.codec)
+		}
+	}
+}
+
+// heldFS frees the space of files that were removed when it is told to.
+type heldFS struct {
+	vfs.FS
+	hold chan bool
+}
+
+func (h heldFS) Unlink(name string) (free func(), err error) {
+	return func() { <-h.hold }, h.Remove(name)
+}
+
+// TestCloseDoesNotAwaitSpace: where the device is told of it, freeing that of the log takes
+// longer than all else of closing a small store.
+func TestCloseDoesNotAwaitSpace(t *testing.T) {
+	dir := t.TempDir()
+	cfg := indexTestConfig(dir, 64<<20)
+	hold := make(chan bool)
+	defer close(hold)
+	cfg.FS = heldFS{cfg.FS, hold}
+	e := mustOpen(t, cfg)
+	restingCommit(t, e, 'x', 10)
+	done := make(chan error)
+	go func() { done <- e.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close waits")
+	}
+	if names, err := filepath.Glob(filepath.Join(dir, "*.log")); err != nil || len(names) != 0 {
+		t.Errorf("after Close: %v, %v", names, err)
+	}
 }

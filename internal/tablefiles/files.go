@@ -62,17 +62,16 @@ func (f *Files) Path(num uint64) string {
 
 // Write runs a merge into new tables of a level and opens them, durable with their
 // names. rows is how many one of them will have, about; 0 means that they get no
-// point index. On an error no file is left. Somebody waits for them: all processors
-// compress.
-func (f *Files) Write(m *compact.Merge, level int, rows uint64) ([]*tree.Handle, error) {
-	return f.write(m, level, rows, 0, false, Awaited)
+// point index. On an error no file is left.
+func (f *Files) Write(m *compact.Merge, level int, rows uint64, effort Effort) ([]*tree.Handle, error) {
+	return f.write(m, level, rows, 0, false, effort)
 }
 
 // WriteResident is Write for tables that will be read: their pages begin in memory, as
 // far as there is room without evicting others. After Hurry it is the same as Write.
 func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, effort Effort) ([]*tree.Handle, error) {
 	if f.hurry.Load() {
-		return f.Write(m, level, rows)
+		return f.Write(m, level, rows, Awaited)
 	}
 	return f.write(m, level, rows, 0, true, effort)
 }

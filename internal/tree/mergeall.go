@@ -64,9 +64,25 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
 }
 
-// HidesNothing reports whether the tables are one run of puts, and no memtable holds
-// anything: merged, they would only be compressed better.
-func (rs *State) HidesNothing() bool {
+// RestMerge is how many bytes a store at rest, or one that is scanned, may have to be merged
+// into the last level in one pass; closeMerge, one that is closed.
+const (
+	RestMerge  = 64 << 20
+	closeMerge = 256 << 20
+)
+
+// CloseMerge returns how many bytes Close merges, the debt it still works off: less where it
+// would only compress better what was compressed in haste.
+func (rs *State) CloseMerge() int64 {
+	if rs.hidesNothing() {
+		return RestMerge
+	}
+	return closeMerge
+}
+
+// hidesNothing reports whether the tables are one run of puts, and no memtable holds
+// anything.
+func (rs *State) hidesNothing() bool {
 	for _, l := range rs.Layers {
 		if l.Mem == nil || l.Mem.Len() > 0 {
 			return false
