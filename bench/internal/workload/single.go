@@ -49,6 +49,7 @@ func init() {
 		Columns:    singleColumns(),
 		Estimate:   singleEstimate,
 		Run:        runSingle,
+		Article:    []string{"nutsdb", "nutsdb-keys", "boltdb", "badger"},
 	})
 }
 
