@@ -67,10 +67,14 @@ type Unlinker interface {
 	Unlink(name string) (free func(), err error)
 }
 
-// RemoveSoon is Remove of a file whose space may be free a little later.
+// soonBytes bounds the files whose space RemoveSoon leaves for later: until then it could be
+// written to the device, if somebody asks for all that is in the system's cache.
+const soonBytes = 1 << 20
+
+// RemoveSoon is Remove of a file whose space, if it is small, may be free a little later.
 func RemoveSoon(fsys FS, name string) error {
 	u, ok := fsys.(Unlinker)
-	if !ok {
+	if info, err := fsys.Stat(name); !ok || err != nil || info.Size > soonBytes {
 		return fsys.Remove(name)
 	}
 	free, err := u.Unlink(name)
