@@ -45,17 +45,6 @@ func compareTied(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// shared returns how many first bytes a and b have in common.
-func shared(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
 // equal is bytes.Equal. Neighbouring keys mostly differ in their last byte.
 func equal(a, b []byte) bool {
 	n := len(a)

@@ -214,7 +214,7 @@ func (m *Merging) load(i int32, ok bool) bool {
 	}
 	h.key, h.live = m.src[i].Key(), true
 	if n := len(m.common); n > 0 && (len(h.key) < n || !bytes.Equal(h.key[:n], m.common)) {
-		m.common = m.common[:shared(h.key, m.common)]
+		m.common = m.common[:base.CommonPrefix(h.key, m.common)]
 		m.setPrefixes()
 		return true
 	}
@@ -241,7 +241,7 @@ func (m *Merging) align() {
 		case first:
 			m.common, first = append(m.common, key[:min(len(key), mostCommon)]...), false
 		default:
-			m.common = m.common[:shared(key, m.common)]
+			m.common = m.common[:base.CommonPrefix(key, m.common)]
 		}
 	}
 	m.setPrefixes()

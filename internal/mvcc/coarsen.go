@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"iter"
 	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
 )
 
 // When the memory a set may hold does not suffice, it reads more than it has been
@@ -94,23 +96,13 @@ func (r *ReadSet) survey(order []uint32) (shared []uint16, size int) {
 	var high []byte
 	for g := range join(r.spans(order)) {
 		if high != nil {
-			shared = append(shared, uint16(min(commonPrefix(high, g.Low), 1<<16-1)))
+			shared = append(shared, uint16(min(base.CommonPrefix(high, g.Low), 1<<16-1)))
 		}
 		high = g.High
 		g = shorten(g, r.longBound())
 		size += rangeBytes + len(g.Low) + len(g.High)
 	}
 	return shared, size
-}
-
-func commonPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 func sizeOf(list []Range) int {

@@ -11,8 +11,8 @@ import (
 	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
-// Do runs a workload on a driver, or says why it does not. A floor, which cannot read, does only the writes
-// of it, and has reasons in place of all other figures.
+// Do runs a workload on a driver, or says why it does not. A floor, which cannot read,
+// does only the writes of it, and has reasons in place of all other figures.
 func Do(w Workload, rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if w.leavesOut(p, d.Info.Name) {
 		rec.noneOf(fmt.Sprintf("the article did not measure it; of %d keys it does the sound variant only (-n %d for this one)", p.N, p.N), w.Columns)
