@@ -28,11 +28,35 @@ func Open(dir string, opts *Options) (*DB, error) {
 	if err := opts.check(dir); err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(opts.config(filepath.Clean(dir)))
+	dir = filepath.Clean(dir)
+	if opts == nil || opts.FS == nil {
+		dir = resolved(dir)
+	}
+	e, err := engine.Open(opts.config(dir))
 	if err != nil {
 		return nil, err
 	}
 	return &DB{e: e}, nil
+}
+
+// resolved returns where dir leads to now: later the process may change its own directory,
+// or somebody a symbolic link, and the store must stay in its own.
+func resolved(dir string) string {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	rest := "" // not there yet
+	for {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return filepath.Join(at, rest)
+		}
+		at, rest = parent, filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 // Close waits until open transactions have ended, writes what is in memory to

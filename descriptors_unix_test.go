@@ -43,6 +43,23 @@ func TestNoDescriptorForASync(t *testing.T) {
 	check(t, db.Compact(t.Context(), cairn.Range{}))
 }
 
+// TestNoDescriptorForTheFirstCommit: neither does a manifest that cannot be made.
+func TestNoDescriptorForTheFirstCommit(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	put(t, db, "a", "1")
+	check(t, db.Close())
+	fs := &crampedFS{FS: vfs.OS()}
+	db = openAt(t, dir, &cairn.Options{FS: fs})
+	fs.cramped.Store(true)
+	if err := db.Put(b("b"), b("2")); !errors.Is(err, syscall.EMFILE) || errors.Is(err, cairn.ErrPoisoned) {
+		t.Fatal(err)
+	}
+	fs.cramped.Store(false)
+	put(t, db, "b", "2")
+}
+
 // TestSyncOfWhatCannotBeOpened says that it was not attempted.
 func TestSyncOfWhatCannotBeOpened(t *testing.T) {
 	if err := vfs.OS().SyncDir("/nowhere/at/all"); !errors.Is(err, vfs.ErrNotAttempted) || !errors.Is(err, os.ErrNotExist) {

@@ -19,7 +19,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	put(t, db, "a", "1")
 	check(t, db.Close())
 	text := []byte("my own precious text")
-	foreign := []string{"000001.log", "000777.sst", "MANIFEST-000888", "000123.tmp", "notes.txt"}
+	foreign := []string{"000001.log", "000777.sst", "MANIFEST-000888", "000123.tmp", "notes.txt", "RESERVE"}
 	for _, name := range foreign {
 		check(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
@@ -42,6 +42,57 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	for name := range leftovers {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is still there", name)
+		}
+	}
+}
+
+// TestForeignNumbers: the number of a file that something else had made, however great, was
+// taken for one that the store had reached: log segments got numbers that no manifest can
+// hold, and no Open could read the one that was written.
+func TestForeignNumbers(t *testing.T) {
+	for _, name := range []string{"20250131120000.log", "4294967293.sst", "4294967295.tmp", "MANIFEST-281474976710655", "2147483000.sst"} {
+		dir := t.TempDir()
+		db, err := cairn.Open(dir, nil)
+		check(t, err)
+		put(t, db, "a", "1")
+		killed := copyLive(t, dir)
+		check(t, db.Close())
+		for _, dir := range []string{dir, killed} {
+			check(t, os.WriteFile(filepath.Join(dir, name), []byte("my own text"), 0o644))
+			for i := range 3 {
+				if i == 2 {
+					check(t, os.Remove(filepath.Join(dir, name)))
+				}
+				db, err := cairn.Open(dir, nil)
+				if err != nil {
+					t.Fatalf("beside %s: %v", name, err)
+				}
+				wantValue(t, db, "a", "1")
+				put(t, db, "b", "2")
+				check(t, db.Close())
+			}
+		}
+	}
+}
+
+// TestForeignLock: a file called LOCK with something in it was written over.
+func TestForeignLock(t *testing.T) {
+	for text, ours := range map[string]bool{
+		"": true, "12": true, "4711 host 2026-01-02T03:04:05Z\n": true, "\x00\x00\x00": true, "4711 host 2026-01-02T03:04:05Z\n6:07Z\n": true,
+		"my own text": false, "{}": false,
+	} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "LOCK")
+		check(t, os.WriteFile(name, []byte(text), 0o644))
+		db, err := cairn.Open(dir, nil)
+		if err == nil {
+			check(t, db.Close())
+		}
+		if (err == nil) != ours {
+			t.Errorf("LOCK holds %q: %v", text, err)
+		}
+		if got, err := os.ReadFile(name); !ours && string(got) != text {
+			t.Errorf("LOCK holds %q, %v; it held %q", got, err, text)
 		}
 	}
 }

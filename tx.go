@@ -126,10 +126,13 @@ func (tx *Tx) note(err error) error {
 // transaction may write in the loop, and the loop does not see it.
 func (tx *Tx) Keys(r Range) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		it := tx.Iter(r)
+		it := tx.begin(r)
+		if it == nil {
+			return
+		}
 		defer tx.finish(it)
 		for ok := it.First(); ok; ok = it.Next() {
-			if !yield(it.Key()) {
+			if !yield(it.Key()[len(rootBucket):]) {
 				return
 			}
 		}
@@ -139,34 +142,54 @@ func (tx *Tx) Keys(r Range) iter.Seq[[]byte] {
 // Scan yields the pairs in r in ascending order of keys. An I/O error ends the
 // loop and sticks in Err.
 func (tx *Tx) Scan(r Range) iter.Seq2[[]byte, []byte] {
-	return tx.pairs(r, (*Iterator).First, (*Iterator).Next)
+	return tx.pairs(r, (*txn.Iter).First, (*txn.Iter).Next)
 }
 
 // ScanBackward yields the pairs in r in descending order of keys. An I/O error
 // ends the loop and sticks in Err.
 func (tx *Tx) ScanBackward(r Range) iter.Seq2[[]byte, []byte] {
-	return tx.pairs(r, (*Iterator).Last, (*Iterator).Prev)
+	return tx.pairs(r, (*txn.Iter).Last, (*txn.Iter).Prev)
 }
 
-func (tx *Tx) pairs(r Range, first, next func(*Iterator) bool) iter.Seq2[[]byte, []byte] {
+func (tx *Tx) pairs(r Range, first, next func(*txn.Iter) bool) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
-		it := tx.Iter(r)
+		it := tx.begin(r)
+		if it == nil {
+			return
+		}
 		defer tx.finish(it)
 		for ok := first(it); ok; ok = next(it) {
-			v, err := it.Value()
-			if err != nil || !yield(it.Key(), v) {
+			k, v, err := it.Pair()
+			if err != nil || !yield(k[len(rootBucket):], v) {
 				return
 			}
 		}
 	}
 }
 
-// finish closes a scan's iterator and keeps its error.
-func (tx *Tx) finish(it *Iterator) {
-	if err := it.Err(); err != nil && tx.err == nil {
-		tx.err = err
+// begin makes the iterator of a scan; nil, and an error that sticks, if tx has ended.
+func (tx *Tx) begin(r Range) *txn.Iter {
+	if tx.tx == nil {
+		tx.stick(ErrTxClosed)
+		return nil
+	}
+	return tx.tx.NewIter(r.internal(rootBucket))
+}
+
+// finish closes a scan's iterator, which only the scan has known, and keeps its error.
+func (tx *Tx) finish(it *txn.Iter) {
+	if err := it.Err(); err != nil {
+		tx.stick(err)
 	}
 	it.Close()
+	it.Recycle()
+}
+
+// stick keeps the first error of a scan.
+func (tx *Tx) stick(err error) {
+	if tx.err == nil {
+		tx.err = err
+	}
 }
 
 // Err returns the first error that a scan met, or a write that was accepted but

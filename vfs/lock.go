@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,9 @@ var errHeld = errors.New("lock is held")
 
 // errReplaced: the lock file was removed or replaced between open and lock.
 var errReplaced = errors.New("lock file is being replaced")
+
+// errForeign: who holds a lock would be written over something else.
+var errForeign = errors.New("it is no lock file of a store: it holds something else")
 
 const (
 	lockTries = 100
@@ -61,8 +65,11 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 		f.Close()
 		return nil, err
 	}
-	l := &osLock{f: f, shared: shared}
+	l := &osLock{f: f, name: name, shared: shared}
 	size, err := l.check(name)
+	if err == nil && !shared && size > 0 && foreign(f, size) {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: errForeign}, unlockHandle(f), f.Close())
+	}
 	if err == nil && !shared {
 		err = l.sign(size)
 	}
@@ -87,9 +94,18 @@ func openLock(name string, shared bool) (*os.File, error) {
 
 type osLock struct {
 	f      *os.File
+	name   string
 	shared bool
 	once   sync.Once
 	err    error
+}
+
+// Check implements Guard.
+func (l *osLock) Check() error {
+	if _, err := l.check(l.name); err != nil {
+		return fmt.Errorf("the directory is no longer the one whose lock is held, was it renamed? %w", err)
+	}
+	return nil
 }
 
 // check makes sure that the locked inode is still the one the name leads to:
@@ -158,6 +174,18 @@ func encodeHolder(pid int, host string, since time.Time) []byte {
 	line := append(strconv.AppendInt(nil, int64(pid), 10), ' ')
 	line = append(append(line, host...), ' ')
 	return append(since.AppendFormat(line, time.RFC3339), '\n')
+}
+
+// foreign reports whether a lock file of so many bytes holds what encodeHolder cannot have
+// written, nor left when it was interrupted: it begins with the number of a process, or zeros.
+func foreign(f *os.File, size int64) bool {
+	if size > 2*holderBytes {
+		return true
+	}
+	buf := make([]byte, size)
+	n, err := readAll(f, buf, 0)
+	text := bytes.TrimLeft(buf[:n], "\x00")
+	return err == nil && len(text) > 0 && (text[0] < '1' || text[0] > '9')
 }
 
 // decodeHolder returns zeros for anything that encodeHolder did not write: the

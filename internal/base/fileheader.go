@@ -76,6 +76,8 @@ func MayBeOurs(t FileType, b []byte) bool {
 		want = magic(t)
 	case FileTemp: // becomes CURRENT
 		want = "cairn "
+	case FileReserve: // nobody writes to it
+		want = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	}
 	for i := range min(len(b), len(want)) {
 		if b[i] != want[i] && b[i] != 0 {

@@ -175,7 +175,8 @@ func (c *Cache) admit(p *Page) (ok bool, surplus []*Page) {
 	if !c.scarce.Load() {
 		return true, nil
 	}
-	for old := c.mu.clock.surplus(); old != nil; old = c.mu.clock.surplus() {
+	pinned := c.pinned.sum()
+	for old := c.mu.clock.surplus(pinned); old != nil; old = c.mu.clock.surplus(pinned) {
 		c.unlink(old)
 		surplus = append(surplus, old)
 	}

@@ -75,10 +75,11 @@ func (k *clock) push(p *Page, q *queue) {
 
 // surplus removes and returns a page that scarce memory is not for: of those read once, and
 // of those on probation, what is beyond their parts of the room; of the main part, what
-// nobody has asked for while as many bytes as there is room for were evicted.
-func (k *clock) surplus() *Page {
-	if k.once.pages > 1 && k.once.bytes > min(onceBytes, k.room/onceDivisor) {
-		if p := k.fromOnce(k.once.pages - 1); p != nil {
+// nobody has asked for while as many bytes as there is room for were evicted. Pages that
+// are pinned, of pinned bytes in all, take nothing of what those read once share.
+func (k *clock) surplus(pinned int64) *Page {
+	if k.once.pages > 1 && k.once.bytes > min(onceBytes, k.room/onceDivisor)+pinned {
+		if p := k.fromOnce(min(k.once.pages-1, pinnedTries)); p != nil {
 			return p
 		}
 	}
@@ -96,7 +97,7 @@ func (k *clock) surplus() *Page {
 	return nil
 }
 
-// fromOnce takes the oldest page that was read once and is not pinned.
+// fromOnce takes the oldest page that was read once and is not pinned, of so many.
 func (k *clock) fromOnce(tries int) *Page {
 	for ; tries > 0; tries-- {
 		p := k.once.oldest()

@@ -86,8 +86,9 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // Clean removes what earlier runs left behind that the store, whose state is s, has no
 // use for: files of interrupted flushes and edits. names are those in the directory
 // when it was opened. Unknown ones are never touched, nor are files that something else
-// has made under names like ours.
-func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string) error {
+// has made under names like ours. Before it removes the first one it calls confirm, if that
+// is not nil.
+func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, confirm func() error) error {
 	garbage := manifest.Obsolete(names, s, nil)
 	for _, name := range names {
 		if t, _ := base.ParseFileName(name); t == base.FileReserve {
@@ -98,6 +99,12 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string) error {
 		name = filepath.Join(dir, name)
 		if !mayBeOurs(fsys, name) {
 			continue
+		}
+		if confirm != nil {
+			if err := confirm(); err != nil {
+				return err
+			}
+			confirm = nil
 		}
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

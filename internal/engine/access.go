@@ -60,25 +60,8 @@ func (e *Engine) CountWrites(n int64) {
 	}
 }
 
-// What one transaction may gather while all of them together hold more than an
-// eighth of Memory, and more than a quarter. Less would make tables tiny.
-const (
-	scarceGather = 256 << 10
-	leastGather  = 64 << 10
-)
-
-// GatherBytes is how much a transaction may hold now before it writes a private
-// run: Config.GatherBytes, or less while many hold much.
-func (e *Engine) GatherBytes() int {
-	limit := e.cfg.GatherBytes()
-	switch held := e.budget.UsedBy(arena.ClassTx); { // counted twofold, for the heap
-	case held > e.cfg.Memory/2:
-		return min(limit, leastGather)
-	case held > e.cfg.Memory/4:
-		return min(limit, scarceGather)
-	}
-	return limit
-}
+// CountedWrites returns what CountWrites has counted.
+func (e *Engine) CountedWrites() int64 { return e.budget.UsedBy(arena.ClassTx) }
 
 // BeginLarge waits for the turn to write, as a commit of its own, more than
 // SpillBytes: each holds a copy of what it writes, so they go one at a time. The

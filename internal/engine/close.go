@@ -133,7 +133,7 @@ func (e *Engine) seal() error {
 		return nil
 	}
 	e.manifestMu.Lock()
-	final := &manifest.Edit{LogStart: e.nextFile, NextFileNum: e.nextFile, LastSeq: e.commit.nextSeq - 1}
+	final := &manifest.Edit{LogStart: manifest.NoLog(e.nextFile), NextFileNum: e.nextFile, LastSeq: e.commit.nextSeq - 1}
 	err := e.manifest.Seal(final)
 	e.manifestMu.Unlock()
 	if err != nil {

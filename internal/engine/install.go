@@ -127,7 +127,7 @@ func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 	layers := e.state.Load().Layers
 	c := &e.commit
 	if len(layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
-		return e.nextFile
+		return manifest.NoLog(e.nextFile)
 	}
 	for i := len(layers) - 1; i >= 0; i-- {
 		switch l := layers[i]; {

@@ -17,6 +17,7 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // Open opens the store in cfg.Dir, and makes it if there is none.
@@ -24,12 +25,27 @@ func Open(cfg config.Config) (*Engine, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	e := newEngine(cfg)
-	if err := e.open0(); err != nil {
-		e.release0()
+	e, err := tryOpen(cfg)
+	if err != nil && e.lock == nil && cfg.ReadOnly {
+		e, err = tryOpen(cfg) // who has made a lock file meanwhile may have moved what was looked for
+	}
+	if err != nil {
 		return nil, reserve.SpaceError(err)
 	}
 	return e, nil
+}
+
+// tryOpen also returns the engine that could not be opened, which holds nothing any more.
+func tryOpen(cfg config.Config) (*Engine, error) {
+	e := newEngine(cfg)
+	err := e.open0()
+	if err == nil && cfg.ReadOnly && e.lock == nil {
+		e.lock, err = directory.Lock(cfg.FS, cfg.Dir, true, cfg.LockTimeout) // made meanwhile, or nil
+	}
+	if err != nil {
+		e.release0()
+	}
+	return e, err
 }
 
 func newEngine(cfg config.Config) *Engine {
@@ -62,6 +78,7 @@ func (e *Engine) open0() error {
 	if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly, e.cfg.LockTimeout); err != nil {
 		return err
 	}
+	e.guard()
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly:
@@ -74,6 +91,15 @@ func (e *Engine) open0() error {
 	}
 	e.startBackground()
 	return nil
+}
+
+// guard keeps to the directory whose lock is held, wherever its name leads to (E12).
+func (e *Engine) guard() {
+	if lock, ok := e.lock.(vfs.Guard); ok && !e.cfg.ReadOnly {
+		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock.Check)
+		e.tables.FS = e.cfg.FS
+		e.reserve = reserve.New(e.cfg.FS, e.path(base.FileReserve, 0))
+	}
 }
 
 // create makes an empty store, its first log segment with it: whoever makes a store is
@@ -89,7 +115,7 @@ func (e *Engine) create(made int) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State(), names)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State(), names, nil)
 }
 
 // start makes the engine what the manifest says. names are those in the directory.
@@ -113,7 +139,9 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
+	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir) }
 	if len(state.Segments) > 0 || !state.Clean {
+		confirm = nil // recovery makes another manifest
 		if !e.cfg.ReadOnly {
 			e.reserve.Release() // recovery may need the space
 		}
@@ -123,7 +151,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.visible.Store(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
-		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened, names)
+		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened, names, confirm)
 	}
 	return nil
 }

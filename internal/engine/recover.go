@@ -66,7 +66,7 @@ func (e *Engine) recordRecovery(log *recovery.Log) error {
 	snapshot := *log.State
 	snapshot.Segments = nil
 	edit := snapshot.Snapshot()
-	edit.LogStart = e.nextFile
+	edit.LogStart = manifest.NoLog(e.nextFile)
 	edit.NextFileNum = e.nextFile
 	if e.recovery.DroppedBytes > 0 {
 		edit.Dropped = &manifest.Dropped{Bytes: uint64(e.recovery.DroppedBytes), From: e.recovery.DroppedFrom}

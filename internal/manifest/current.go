@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
@@ -131,10 +132,37 @@ func (c current) install(fsys vfs.FS, dir string) error {
 		}
 		return failed("rename to "+name, err)
 	}
-	if err := fsys.SyncDir(dir); err != nil {
+	if err := syncDir(fsys, dir); err != nil {
 		return poisoned("sync of directory "+dir, err)
 	}
 	return nil
+}
+
+// A sync of the directory that was not attempted, for want of a descriptor, is tried again
+// for a while: CURRENT has its new name already, which cannot be taken back.
+const (
+	syncTries = 50
+	syncPause = 10 * time.Millisecond
+)
+
+func syncDir(fsys vfs.FS, dir string) error {
+	err := fsys.SyncDir(dir)
+	for try := 1; try < syncTries && errors.Is(err, vfs.ErrNotAttempted); try++ {
+		time.Sleep(syncPause)
+		err = fsys.SyncDir(dir)
+	}
+	return err
+}
+
+// Confirm makes what CURRENT names durable once more: whoever made it named so may have
+// ended, or failed, before it was. Until then nothing may be removed that the manifest
+// before it needs.
+func Confirm(fsys vfs.FS, dir string) error {
+	c, err := readCurrent(fsys, dir)
+	if err != nil {
+		return err
+	}
+	return c.install(fsys, dir)
 }
 
 // writeFile makes a file durable except for its directory entry and leaves it

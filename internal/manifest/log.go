@@ -22,6 +22,10 @@ const (
 // overwrite others costs half of one that makes the file longer, and edits are short.
 const fileUnit = 1024
 
+// manifestRest is what stays free of the greatest size of a manifest for marks, a seal and
+// edits that say little.
+const manifestRest = 64 << 10
+
 // maxPartBytes is the payload of the longest frame; an edit longer than that has several.
 const maxPartBytes = frame.MaxBytes - frame.HeaderBytes
 
@@ -89,7 +93,10 @@ func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *
 	if err != nil {
 		return err
 	}
-	return open.Close()
+	if err := open.Close(); err != nil {
+		return poisoned("close of "+f.path(dir), err) // CURRENT names it
+	}
+	return nil
 }
 
 func firstState(store base.ID, num uint64, snapshot *Edit) (*State, error) {
@@ -286,7 +293,16 @@ func (l *Log) Size() int64 { return l.off.Load() }
 // Bloated reports whether the file has grown so far beyond its snapshot that a
 // new manifest is due (Rotate).
 func (l *Log) Bloated() bool {
-	return l.Size() > bloatBytes && l.Size() > bloatRatio*l.snapshot
+	size := l.Size()
+	if size > maxManifestBytes/2 && size-l.snapshot > (maxManifestBytes-l.snapshot)/2 {
+		return true // half of what it may grow by
+	}
+	return size > bloatBytes && size > bloatRatio*l.snapshot
+}
+
+// tooLarge is what a manifest says that would be larger than Recover reads.
+func tooLarge(name string, bytes int64) error {
+	return fmt.Errorf("manifest: %s would have %d bytes, more than the %d that are read: there are too many tables with too long keys", name, bytes, maxManifestBytes)
 }
 
 // write appends one group of frames and syncs it, unless it is a seal.
@@ -298,6 +314,9 @@ func (l *Log) write(kind frame.Kind, payload []byte) error {
 	}
 	b := g.append(nil, off, kind, payload)
 	end, room := off+int64(len(b)), l.mu.room
+	if end > maxManifestBytes-manifestRest && len(payload) > manifestRest/16 {
+		return tooLarge(l.name, end)
+	}
 	if err := l.reserve(end); err != nil {
 		return unchanged("reservation in "+l.name, err)
 	}
@@ -418,6 +437,9 @@ func (f *file) path(dir string) string {
 // returns the file open. If it fails while CURRENT cannot name it yet, the file is
 // removed.
 func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
+	if n := int64(len(f.buf)); n > maxManifestBytes-manifestRest {
+		return nil, tooLarge(f.path(dir), n)
+	}
 	open, err := writeFile(fsys, f.path(dir), f.buf)
 	if err != nil {
 		return nil, err
@@ -425,6 +447,9 @@ func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
 	if err := fsys.SyncDir(dir); err != nil {
 		open.Close()
 		fsys.Remove(f.path(dir))
+		if errors.Is(err, vfs.ErrNotAttempted) {
+			return nil, unchanged("sync of directory "+dir, err)
+		}
 		return nil, poisoned("sync of directory "+dir, err)
 	}
 	if err := f.current.install(fsys, dir); err != nil {

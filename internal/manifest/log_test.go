@@ -231,6 +231,44 @@ func TestBloated(t *testing.T) {
 	}
 }
 
+// TestGreatestManifest: a manifest grew until Recover called it impossibly large. Now an edit
+// is refused before that, the snapshot likewise; whatever was accepted can be read, and a
+// store that removes tables goes on.
+func TestGreatestManifest(t *testing.T) {
+	defer func(n int64) { maxManifestBytes = n }(maxManifestBytes)
+	maxManifestBytes = 1 << 20
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	tables, manifests := 0, uint64(1_000_000)
+	rotate := func() {
+		if l.Bloated() {
+			manifests++
+			if next, err := l.Rotate(manifests); err == nil {
+				l = next
+			}
+		}
+	}
+	var err error
+	for ; err == nil && tables < 100; tables++ {
+		low := fmt.Sprintf("%03d%s", tables, strings.Repeat("a", 20_000))
+		_, err = l.Append(&Edit{Added: []Added{{Level: 1, Table: tab(uint64(100+tables), low, low+"b")}}})
+		wantSame(t, mustRecover(t, fsys), l.State())
+		rotate()
+	}
+	if err == nil || errors.Is(err, base.ErrPoisoned) || tables < 20 {
+		t.Fatalf("%d tables: %v", tables, err)
+	}
+	for num := range uint64(tables - 1) {
+		mustAppend(t, l, &Edit{Removed: []Removed{{1, 100 + num}}})
+		rotate()
+	}
+	mustAppend(t, l, stamped(1))
+	if err := l.Seal(&Edit{LogStart: 300}); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, mustRecover(t, fsys), l.State())
+}
+
 // An edit in many frames is one edit: for recovery, and for every length it is cut at.
 func TestEditInParts(t *testing.T) {
 	fsys := memfs.New()

@@ -46,16 +46,22 @@ func numbered(t base.FileType) bool {
 	return t == base.FileLog || t == base.FileTable || t == base.FileManifest || t == base.FileTemp
 }
 
+// maxForeignNum: a number that is greater, and far from those the store has reached, is
+// none that it has given out: something else has made the file, 20250131120000.log say. To
+// go on behind that would leave no numbers for log segments.
+const maxForeignNum = 1 << 31
+
 // FirstFreeNum returns a number that neither the state, which may be nil, nor any
-// file of the directory uses, and no number after it either. A directory can hold
-// files beyond State.NextFileNum: a crash came before their edit.
+// file of the directory uses that may be the store's, and no number soon after it either.
+// A directory can hold files beyond State.NextFileNum: a crash came before their edit.
 func FirstFreeNum(names []string, s *State) uint64 {
 	free := uint64(1)
 	if s != nil {
 		free = s.NextFileNum
 	}
+	most := max(maxForeignNum, free+1<<20)
 	for _, name := range names {
-		if t, num := base.ParseFileName(name); numbered(t) && num <= maxFileNum {
+		if t, num := base.ParseFileName(name); numbered(t) && num <= most {
 			free = max(free, num+1)
 		}
 	}

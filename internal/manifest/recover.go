@@ -12,8 +12,9 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// maxManifestBytes bounds what Recover reads into memory.
-const maxManifestBytes = 1 << 30
+// maxManifestBytes bounds what Recover reads into memory, and so what is written; less in
+// tests.
+var maxManifestBytes int64 = 1 << 30
 
 // maxReads bounds how often a read-only Recover tries to get a consistent look at
 // a manifest somebody is appending to or replacing.

@@ -32,6 +32,9 @@ type Tail struct {
 	From  int64 // offset in the manifest
 }
 
+// NoLog is the LogStart of a store that needs no log segment whose number is below next.
+func NoLog(next uint64) uint64 { return min(next, maxSegmentNum+1) }
+
 // NewState returns the state before the first edit of a store.
 func NewState(store base.ID) *State {
 	return &State{Store: store, Version: new(Version), NextFileNum: 1}
@@ -62,6 +65,9 @@ func (s *State) advance(e *Edit) error {
 	for _, a := range e.Added {
 		s.NextFileNum = max(s.NextFileNum, a.Table.Num+1)
 		s.LastSeq = max(s.LastSeq, a.Table.MaxSeq)
+	}
+	if e.LogStart > maxSegmentNum+1 || e.NextFileNum > maxFileNum+1 || max(e.LastSeq, e.IngestedThrough) > base.MaxSeq {
+		return badEdit("log start %d, next file %d, sequences %d and %d are no numbers of a store", e.LogStart, e.NextFileNum, e.LastSeq, e.IngestedThrough)
 	}
 	s.LogStart = max(s.LogStart, e.LogStart)
 	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)

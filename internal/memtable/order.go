@@ -109,12 +109,44 @@ func (t *Table) countLess(chunk []uint32, rec uint32) int {
 // Iterators appends one iterator per sorted chunk: together they hold every put
 // and delete published before the call, each chunk in (key, newest first) order.
 func (t *Table) Iterators(dst []base.Iterator) []base.Iterator {
+	return (*Iters)(nil).Append(dst, t)
+}
+
+// Iters is memory of iterators, used again and again by one goroutine.
+type Iters struct {
+	all  []*Iter
+	used int
+}
+
+// Append is t.Iterators in the memory of s, which may be nil: then it is new.
+func (s *Iters) Append(dst []base.Iterator, t *Table) []base.Iterator {
 	for _, c := range t.ordered().sorted {
 		if len(c) > 0 {
-			dst = append(dst, &Iter{t: t, chunk: c, limit: t.limit.Load(), i: -1})
+			it := s.take()
+			*it = Iter{t: t, chunk: c, limit: t.limit.Load(), i: -1}
+			dst = append(dst, it)
 		}
 	}
 	return dst
+}
+
+func (s *Iters) take() *Iter {
+	if s == nil {
+		return new(Iter)
+	}
+	if s.used == len(s.all) {
+		s.all = append(s.all, new(Iter))
+	}
+	s.used++
+	return s.all[s.used-1]
+}
+
+// Reset takes the iterators back, which nobody may use any more.
+func (s *Iters) Reset() {
+	for _, it := range s.all[:s.used] {
+		*it = Iter{}
+	}
+	s.used = 0
 }
 
 // Iter walks one sorted chunk. It implements base.Iterator.

@@ -61,7 +61,20 @@ func (r *Log) Run(names []string) error {
 	r.Progress(0, r.Total)
 	err := r.run()
 	slices.Reverse(r.Layers)
+	if err != nil {
+		r.dropLayers()
+	}
 	return err
+}
+
+// dropLayers gives back what was replayed, read-only, before the log turned out to be damaged.
+func (r *Log) dropLayers() {
+	for _, l := range r.Layers {
+		if l.Mem != nil {
+			l.Mem.Unref()
+		}
+	}
+	r.Layers = nil
 }
 
 // Dropped returns how many bytes behind the last whole commit were dropped, and the

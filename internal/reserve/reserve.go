@@ -12,9 +12,12 @@ package reserve
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -54,6 +57,9 @@ func (s *Space) grow(bytes int64) error {
 		return err
 	}
 	defer f.Close()
+	if s.bytes == 0 && foreign(f) {
+		return fmt.Errorf("%s: %w: it holds something", s.name, fs.ErrExist)
+	}
 	if err := f.Preallocate(0, bytes); err != nil {
 		return err
 	}
@@ -66,8 +72,30 @@ func (s *Space) grow(bytes int64) error {
 func (s *Space) Release() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.remove()
+}
+
+// remove removes the file, unless it is not ours, and reports whether it did.
+func (s *Space) remove() bool {
+	if s.bytes == 0 {
+		f, err := s.fs.Open(s.name)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		if foreign(f) {
+			return false
+		}
+	}
 	s.bytes = 0
 	return s.fs.Remove(s.name) == nil
+}
+
+// foreign reports whether a file begins with something: what is put aside is never written.
+func foreign(f vfs.File) bool {
+	var head [8]byte
+	n, err := f.ReadAt(head[:], 0)
+	return err != nil && err != io.EOF || !base.MayBeOurs(base.FileReserve, head[:n])
 }
 
 // Shrink leaves no more than so many bytes aside, if more were. If even that fails, none
@@ -78,8 +106,7 @@ func (s *Space) Shrink(bytes int64) {
 	if s.bytes <= bytes {
 		return
 	}
-	s.bytes = 0
-	if s.fs.Remove(s.name) == nil {
+	if s.remove() {
 		_ = s.grow(bytes)
 	}
 }

@@ -37,7 +37,14 @@ type Iter struct {
 // NewIter returns an iterator that stands nowhere. slot is a participant of the
 // cache's epoch domain that the iterator's goroutine may enter. Close it.
 func (r *Reader) NewIter(slot *epoch.Slot, opts IterOptions) *Iter {
-	return &Iter{r: r, slot: slot, noCache: opts.NoCache, b: -1}
+	it := new(Iter)
+	r.InitIter(it, slot, opts)
+	return it
+}
+
+// InitIter is NewIter in the memory of it, which is new or closed.
+func (r *Reader) InitIter(it *Iter, slot *epoch.Slot, opts IterOptions) {
+	*it = Iter{r: r, slot: slot, noCache: opts.NoCache, b: -1}
 }
 
 var _ base.Iterator = (*Iter)(nil)

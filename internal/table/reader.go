@@ -307,5 +307,5 @@ func (r *Reader) Close() error {
 	if x := r.points.Swap(nil); x != nil {
 		err = x.Free()
 	}
-	return errors.Join(err, r.apart.close(r.src), r.src.f.Close())
+	return errors.Join(err, r.apart.close(), r.src.f.Close())
 }

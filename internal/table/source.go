@@ -45,6 +45,7 @@ func (s source) readAt(b []byte, off int64) error {
 type apart struct {
 	once sync.Once
 	source
+	own bool // the file is another one than the table's
 }
 
 // scattered returns the file to read a block from that a Get needs.
@@ -56,16 +57,16 @@ func (r *Reader) scattered() source {
 		r.apart.source = r.src
 		if f, ok := r.src.f.(vfs.Scatterer); ok {
 			if again, err := f.Scattered(); err == nil { // without it, it is only slower
-				r.apart.f = again
+				r.apart.f, r.apart.own = again, true
 			}
 		}
 	})
 	return r.apart.source
 }
 
-// close closes the file, if it is another one than that of src.
-func (a *apart) close(src source) error {
-	if a.f == nil || a.f == src.f {
+// close closes the file, if it is another one than the table's.
+func (a *apart) close() error {
+	if !a.own {
 		return nil
 	}
 	return a.f.Close()

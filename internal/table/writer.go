@@ -45,7 +45,7 @@ type WriterOptions struct {
 	Codec      block.Codec // of key, value and index pages that shrink by it
 	BlockBytes int         // see DefaultBlockBytes; at most 256 KiB
 	Helpers    int         // goroutines that compress beside the caller's; 0: none, the caller's does
-	GivesWay   bool        // helpers take only processors that nobody else wants
+	GivesWay   bool        // it takes only processors that nobody else wants
 	PointIndex *pointindex.Builder
 
 	// Resident, if not nil, gets the pages decoded, as far as there is room: see TakePages.
@@ -86,7 +86,7 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
 	w := &Writer{gathered: gatherings.Get(), out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
-	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, givesWay: opts.GivesWay || opts.Helpers == 0, resident: opts.Resident}
+	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, givesWay: opts.GivesWay, resident: opts.Resident}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
 	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
 		Version: base.FormatVersion, File: opts.File, Store: opts.Store, Num: opts.Num})

@@ -55,11 +55,11 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 	o := &output{f: f, made: made, num: file.num}
 	opts := table.WriterOptions{
 		Name: base.FileName(base.FileTable, file.num), Num: file.num, Store: f.Store, Codec: f.Profile.codec(level),
-		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()),
+		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), GivesWay: effort != Awaited && !f.hurry.Load(),
 	}
 	switch {
 	case effort == Idle || effort == Awaited:
-		opts.Helpers, opts.GivesWay = compressors(), effort == Idle
+		opts.Helpers = compressors()
 	case effort == Quick && f.HasQuick():
 		opts.Codec = block.S2
 	}

@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
@@ -16,7 +17,7 @@ import (
 // while it stands somewhere: when a call finds that the store has moved on to a
 // newer state it goes there, which changes nothing it sees.
 type Iter struct {
-	tx        *Tx
+	tx        *Tx // nil once that has ended
 	low, high []byte
 	vis       base.Visibility
 
@@ -24,6 +25,9 @@ type Iter struct {
 	rows    iterator.Visible
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
+	chunks  memtable.Iters  // of the memtables
+	tables  []*table.Iter   // the first ones are among the sources, the others' memory is for others
+	inUse   int             // of tables
 	walked  int             // rows since it was last noted
 	own     []base.Iterator // the transaction's chunks, as they were at the start
 	writes  *memtable.Table // what they are chunks of: the transaction's may be another by now
@@ -40,12 +44,16 @@ type Iter struct {
 	done  bool
 }
 
-// NewIter makes an iterator over [low, high).
+// closedIters have nothing but memory for reuse.
+var closedIters = sync.Pool{New: func() any { return new(Iter) }}
+
+// NewIter makes an iterator over [low, high), which it keeps.
 func (tx *Tx) NewIter(low, high []byte) *Iter {
-	it := &Iter{tx: tx, low: bytes.Clone(low), high: bytes.Clone(high), vis: tx.visibility()}
+	it := closedIters.Get().(*Iter)
+	it.tx, it.low, it.high, it.vis, it.done = tx, low, high, tx.visibility(), false
 	if tx.writable {
 		it.writes = tx.writes
-		it.own = it.writes.Iterators(nil)
+		it.own = it.writes.Iterators(it.own)
 		tx.lent = true
 		it.spills = append(it.spills, tx.spills...)
 		for _, s := range it.spills {
@@ -226,7 +234,9 @@ func (it *Iter) addMemory(m *tree.Memory) {
 	if m.FirstSeq() > it.vis.Snapshot {
 		return
 	}
-	for _, chunk := range m.Iterators(nil) {
+	n := len(it.open)
+	it.open = it.chunks.Append(it.open, m.Table)
+	for _, chunk := range it.open[n:] {
 		it.sources = append(it.sources, iterator.Source{It: chunk})
 	}
 	if m.HasRangeDeletes() {
@@ -246,7 +256,7 @@ func (it *Iter) addRun(r *tree.Run) {
 		if !r.Tables[0].Meta.Overlaps(it.low, it.high) {
 			return
 		}
-		src.It = r.Tables[0].NewIter(it.tx.slot, table.IterOptions{})
+		src.It = it.tableIter(r.Tables[0])
 	} else {
 		src.It = r.NewIter(it.tx.slot, table.IterOptions{})
 	}
@@ -257,13 +267,30 @@ func (it *Iter) addRun(r *tree.Run) {
 	it.sources = append(it.sources, src)
 }
 
+// tableIter returns an iterator over a table, to be closed before the next state is read.
+func (it *Iter) tableIter(h *tree.Handle) *table.Iter {
+	if it.inUse == len(it.tables) {
+		it.tables = append(it.tables, new(table.Iter))
+	}
+	t := it.tables[it.inUse]
+	it.inUse++
+	h.InitIter(t, it.tx.slot, table.IterOptions{})
+	return t
+}
+
 // drop lets go of the state and everything pinned in it.
 func (it *Iter) drop() {
 	it.tellWalked()
 	for _, o := range it.open {
 		o.Close()
 	}
+	clear(it.open)
 	it.open = it.open[:0]
+	it.chunks.Reset()
+	for _, t := range it.tables[:it.inUse] {
+		*t = table.Iter{}
+	}
+	it.inUse = 0
 	if it.rs != nil {
 		it.rs.Unref()
 		it.rs = nil
@@ -303,6 +330,14 @@ func (it *Iter) Value() ([]byte, error) {
 	return v, nil
 }
 
+// Pair returns the key and the value, valid until the next move.
+func (it *Iter) Pair() (key, value []byte, err error) {
+	if value, err = it.Value(); err != nil {
+		return nil, nil, err
+	}
+	return it.rows.Key(), value, nil
+}
+
 // Err returns the error that ended the iteration, nil at its regular end.
 func (it *Iter) Err() error { return it.err }
 
@@ -318,6 +353,23 @@ func (it *Iter) Close() {
 	}
 	it.done, it.valid = true, false
 	delete(it.tx.iters, it)
+}
+
+// Recycle gives the memory of a closed iterator to those to come, unless its transaction
+// has ended before. Nobody may use the iterator any more.
+func (it *Iter) Recycle() {
+	if it.tx == nil {
+		return
+	}
+	it.rows.Reset()
+	clear(it.sources[:cap(it.sources)]) // there were more before it moved to a newer state
+	clear(it.own)
+	clear(it.spills)
+	*it = Iter{
+		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, tables: it.tables,
+		own: it.own[:0], spills: it.spills[:0], start: it.start[:0], done: true,
+	}
+	closedIters.Put(it)
 }
 
 // noteWalk adds to the transaction's read set what has been walked: from where

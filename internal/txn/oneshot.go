@@ -110,7 +110,7 @@ func applyLarge(e *engine.Engine, parts [][]byte) error {
 	defer tx.Rollback()
 	for _, part := range parts {
 		for len(part) > 0 {
-			if tx.indexed() >= e.GatherBytes() {
+			if tx.indexed() >= gatherBytes(e) {
 				if err := tx.spill(); err != nil {
 					return err
 				}
@@ -135,7 +135,7 @@ func (tx *Tx) adopt(payload []byte) int {
 		tx.writes = memtable.NewGrowing(tx.writes.LastSeq() + 1)
 	}
 	tx.lent = true // buf is not the transaction's
-	limit := tx.e.GatherBytes()
+	limit := gatherBytes(tx.e)
 	at := 0
 	for at < len(payload) && (at == 0 || tx.indexed() < limit) {
 		ent, n := frame.DecodeEntry(payload[at:])

@@ -260,6 +260,7 @@ func (tx *Tx) end() {
 	tx.done = true
 	for it := range tx.iters {
 		it.Close()
+		it.tx = nil // which begins again as another
 	}
 	for _, m := range tx.mems {
 		m.Unref()

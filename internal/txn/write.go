@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 )
@@ -22,6 +23,26 @@ const heapFactor = 2
 
 // recordBytes is about what the index of a transaction's writes takes for each.
 const recordBytes = 32
+
+// What one transaction may gather while all of them together hold more than an
+// eighth of Memory, and more than a quarter. Less would make tables tiny.
+const (
+	scarceGather = 256 << 10
+	leastGather  = 64 << 10
+)
+
+// gatherBytes is how much a transaction may hold now before it writes a private
+// run: Config.GatherBytes, or less while many hold much.
+func gatherBytes(e *engine.Engine) int {
+	limit := e.Config().GatherBytes()
+	switch held := e.CountedWrites(); { // twofold, for the heap
+	case held > e.Config().Memory/2:
+		return min(limit, leastGather)
+	case held > e.Config().Memory/4:
+		return min(limit, scarceGather)
+	}
+	return limit
+}
 
 // Put sets key's value.
 func (tx *Tx) Put(key, value []byte) error { return tx.write(base.KindPut, key, value) }
@@ -52,7 +73,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	tx.writes.SetBuffer(tx.buf)
 	e, _ := frame.DecodeEntry(tx.buf[at:])
 	tx.writes.Insert(at, e, base.Hash(key))
-	if n > countStep && tx.held() > tx.e.GatherBytes() {
+	if n > countStep && tx.held() > gatherBytes(tx.e) {
 		return tx.spill() // too large to be kept until the next write
 	}
 	return nil
@@ -68,7 +89,7 @@ func indexBytes(t *memtable.Table) int { return recordBytes*t.Len() + t.RangeDel
 
 // makeRoom is called before a write of n bytes that goes beyond room.
 func (tx *Tx) makeRoom(n int) error {
-	limit := tx.e.GatherBytes()
+	limit := gatherBytes(tx.e)
 	if len(tx.buf) > 0 && tx.held()+n > limit {
 		if err := tx.spill(); err != nil {
 			return err

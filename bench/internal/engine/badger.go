@@ -25,7 +25,7 @@ func init() {
 func badgerSettings(opts Options) []Setting {
 	set := []Setting{
 		{"Options.Logger = nil", "the default prints its life to stderr"},
-		{"batch through WriteBatch", "the way its documentation gives for bulk writes; it limits a transaction (15 % of a memtable, 9.6 MB), so a greater set is several commits and not atomic"},
+		{"batch through WriteBatch", "the way its documentation gives for bulk writes; it limits a transaction (15 % of a memtable, 9.6 MiB, and 104,857 entries), so a greater set is several commits and not atomic"},
 	}
 	if opts.Sync {
 		set = append(set, Setting{"Options.SyncWrites = true", "sync on; the default is off"})
@@ -33,7 +33,7 @@ func badgerSettings(opts Options) []Setting {
 	if opts.Memory > 0 {
 		o := badgerOptions("", opts)
 		set = append(set,
-			Setting{fmt.Sprintf("Options.MemTableSize = %d, NumMemtables = %d", o.MemTableSize, o.NumMemtables), "three eighths of the memory the workload allows, one memtable in use included"},
+			Setting{fmt.Sprintf("Options.MemTableSize = %d, NumMemtables = %d", o.MemTableSize, o.NumMemtables), "half of the memory the workload allows: with the one in use and the one being written up to four memtables are held"},
 			Setting{fmt.Sprintf("Options.BlockCacheSize = %d, IndexCacheSize = %d", o.BlockCacheSize, o.IndexCacheSize), "a quarter and an eighth of it"},
 			Setting{fmt.Sprintf("Options.ValueThreshold = %d", o.ValueThreshold), "Badger refuses one above 15 % of a memtable"})
 	}

@@ -27,7 +27,7 @@ func init() {
 func boltdbSettings(opts Options) []Setting {
 	set := []Setting{{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"}}
 	if !opts.Sync {
-		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit"})
+		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit. Making the file and growing it is synced all the same"})
 	}
 	return set
 }

@@ -123,6 +123,8 @@ type Info struct {
 	// LosesAtKill says why, with sync off, a process kill can take acknowledged
 	// commits; empty if they survive one.
 	LosesAtKill string
+	// KeepsBatches: batches survive it all the same.
+	KeepsBatches bool
 }
 
 // Can reports whether the engine has an ability.

@@ -43,7 +43,7 @@ func registerFloor(name, title string, ahead bool) {
 func floorSettings(opts Options, ahead bool) []Setting {
 	var set []Setting
 	if opts.Sync {
-		set = append(set, Setting{"fdatasync after each write", "sync on; concurrent puts share one write and one sync (elsewhere than on Linux: fsync)"})
+		set = append(set, Setting{"fdatasync after each commit", "sync on; concurrent puts share one write and one sync (elsewhere than on Linux: fsync)"})
 	}
 	if ahead {
 		set = append(set, Setting{"zeros are written 8 MiB ahead", "inside the time of the put that needs them; cut off at close"})

@@ -16,7 +16,7 @@ func init() {
 			Title:  "LevelDB in Go",
 			Module: "github.com/syndtr/goleveldb",
 			Cannot: map[Ability]string{
-				CanProcesses: "refuses to open beside another process, read-only too",
+				CanProcesses: "refuses a reader beside a writer in another process",
 			},
 		},
 		Settings: goleveldbSettings,
@@ -33,7 +33,7 @@ func goleveldbSettings(opts Options) []Setting {
 		o := goleveldbOptions(opts)
 		set = append(set,
 			Setting{fmt.Sprintf("Options.BlockCacheCapacity = %d", o.BlockCacheCapacity), "half of the memory the workload allows"},
-			Setting{fmt.Sprintf("Options.WriteBuffer = %d", o.WriteBuffer), "an eighth of it: up to two are held"})
+			Setting{fmt.Sprintf("Options.WriteBuffer = %d", o.WriteBuffer), "an eighth of it: up to two are held, and an empty one to be used again"})
 	}
 	return set
 }

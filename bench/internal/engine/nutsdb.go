@@ -30,7 +30,7 @@ var nutsdbCannot = map[Ability]string{
 
 func nutsdbSettings(opts Options) []Setting {
 	set := []Setting{{"keys and values are copied before Put",
-		"the index keeps the slices it is given, so a caller must give them away"}}
+		"a transaction keeps the slices it is given until it ends, and the index what it has of them, so a caller must give them away"}}
 	if !opts.Sync {
 		set = append(set, Setting{"Options.SyncEnable = false", "sync off; the default is on"})
 	}

@@ -25,7 +25,7 @@ func init() {
 }
 
 func pebbleSettings(opts Options) []Setting {
-	set := []Setting{{"Options.Logger = errors only", "the default prints every compaction"}}
+	set := []Setting{{"Options.Logger = errors only", "the default prints the logs that each opening finds and replays"}}
 	if !opts.Sync {
 		set = append(set, Setting{"pebble.NoSync on every write",
 			"sync off; weaker than the others' sync off: a process kill loses acknowledged writes"})

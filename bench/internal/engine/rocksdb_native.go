@@ -22,7 +22,7 @@ func init() {
 }
 
 func rocksdbSettings(opts Options) []Setting {
-	set := []Setting{{"in a second process: OpenAsSecondary, max_open_files = -1, TryCatchUpWithPrimary before every read",
+	set := []Setting{{"in a second process: OpenAsSecondary, max_open_files = -1, TryCatchUpWithPrimary before every get, view and scan",
 		"the documented way to read beside a writer and see its newest commit"}}
 	if opts.Sync {
 		set = append(set, Setting{"WriteOptions.sync = true", "sync on; the default is off, and then the log is still written"})

@@ -7,7 +7,7 @@ var tokyoHashInfo = Info{
 	Cannot: tokyoCannot(map[Ability]string{
 		CanOrder:  "a hash database has no order",
 		CanScan:   "a hash database has no order",
-		CanMemory: "no cache of its own: the page cache is its cache",
+		CanMemory: "maps its file; the cache of records that it may have is off by default, and counted in records",
 	}),
 }
 
@@ -18,7 +18,8 @@ var tokyoTreeInfo = Info{
 	Cannot: tokyoCannot(map[Ability]string{
 		CanMemory: "its cache is counted in nodes, not in bytes",
 	}),
-	LosesAtKill: "changed nodes stay in its own memory",
+	LosesAtKill:  "what single puts and deletes change stays in its own memory; a batch is a transaction, which writes it",
+	KeepsBatches: true,
 }
 
 func tokyoCannot(cannot map[Ability]string) map[Ability]string {

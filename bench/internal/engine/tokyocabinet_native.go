@@ -24,7 +24,7 @@ func tokyoHashSettings(opts Options) []Setting {
 
 func tokyoTreeSettings(opts Options) []Setting {
 	return tokyoSettings(opts, "tcbdb", "BDB", Setting{"the default",
-		"sync off; weaker than the others' sync off: changed nodes stay in its own memory, and a process kill loses acknowledged writes"})
+		"sync off; weaker than the others' sync off: what single puts and deletes change stays in its own memory, and a process kill loses it; a batch is a transaction, which writes it"})
 }
 
 func tokyoSettings(opts Options, prefix, flag string, off Setting) []Setting {

@@ -42,5 +42,8 @@ func TestWhichEnginesLoseAtAKill(t *testing.T) {
 		if c.Status != result.OK || !known || lost > 0 != (d.Info.LosesAtKill != "") {
 			t.Errorf("%s: %s %s, lost %v of %v acknowledged commits; its driver says %q", c.Engine, c.Status, c.Reason, lost, c.Metrics["acknowledged"], d.Info.LosesAtKill)
 		}
+		if batches, counted := c.Metrics["lost_batches"]; counted && batches > 0 != (d.Info.LosesAtKill != "" && !d.Info.KeepsBatches) {
+			t.Errorf("%s: lost %v batches; its driver says that they are kept: %v", c.Engine, batches, d.Info.KeepsBatches)
+		}
 	}
 }

@@ -259,7 +259,7 @@ func describeEngine(d engine.Driver) result.Engine {
 	e := result.Engine{
 		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: d.Version(),
 		Floor: d.Info.Floor, Absent: d.Info.Absent, Cannot: map[string]string{},
-		LosesAtKill: d.Info.LosesAtKill,
+		LosesAtKill: d.Info.LosesAtKill, KeepsBatches: d.Info.KeepsBatches,
 	}
 	for ability, why := range d.Info.Cannot {
 		e.Cannot[string(ability)] = why
@@ -306,6 +306,7 @@ func describeTable(t Table, source *data.Source) result.Workload {
 	return result.Workload{
 		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
 		DataBytes: p.DataBytes(), Snappy: source.ValueCompressibility(p.ValueBytes), Sync: p.Sync,
+		Batches:    t.Workload.OnlyBatches(),
 		Conditions: conditions(t.Workload, p),
 		Columns:    columns,
 	}

@@ -102,6 +102,8 @@ func (v *Beside) why(s published.Set, f published.Figure) string {
 		return strings.Join(letters, ", ")
 	case len(v.General) > 0:
 		return "general"
+	case f.Unit == result.BytesPerOp || f.Unit == result.AllocsPerOp:
+		return "versions"
 	}
 	return "machine"
 }

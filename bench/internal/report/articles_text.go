@@ -19,7 +19,7 @@ func (p *printer) articles() {
 			continue
 		}
 		p.line("PUBLISHED FIGURES of %s (%s) beside those measured", a.Name, a.Source)
-		p.line("  another machine, versions and disk: compare the order of the engines and how far they are apart, not the figures")
+		p.line("  another machine, versions (of engine, Go and program) and disk: compare the order of the engines and how far they are apart, not the figures")
 		for _, s := range a.Sets {
 			p.besideSet(s)
 		}

@@ -102,6 +102,25 @@ func TestLosingEnginesAreNoBarForCommits(t *testing.T) {
 	}
 }
 
+// Where batches are all that is committed, an engine that keeps these loses nothing.
+func TestKeptBatches(t *testing.T) {
+	keeper := result.Engine{LosesAtKill: "it forgets puts", KeepsBatches: true}
+	for _, c := range []struct {
+		w     result.Workload
+		e     result.Engine
+		loses bool
+	}{
+		{result.Workload{Batches: true}, keeper, false},
+		{result.Workload{}, keeper, true},
+		{result.Workload{Batches: true}, result.Engine{LosesAtKill: "it forgets"}, true},
+		{result.Workload{Sync: true}, result.Engine{LosesAtKill: "it forgets"}, false},
+	} {
+		if got := losesAtKill(c.w, c.e); (got != "") != c.loses {
+			t.Errorf("%+v, %+v: %q", c.w, c.e, got)
+		}
+	}
+}
+
 // What is timed with commits says so, or an engine that loses some would be a bar.
 func TestColumnsOfCommitsAreKnown(t *testing.T) {
 	for _, w := range workload.All() {

@@ -56,7 +56,7 @@ const Losing = "‡"
 
 // losesAtKill says what the mark means; empty if the engine does not deserve it.
 func losesAtKill(w result.Workload, e result.Engine) string {
-	if w.Sync || e.LosesAtKill == "" {
+	if w.Sync || e.LosesAtKill == "" || w.Batches && e.KeepsBatches {
 		return ""
 	}
 	return "with sync off it loses acknowledged commits when its process is killed: " + e.LosesAtKill

@@ -72,7 +72,8 @@ type Engine struct {
 	Cannot   map[string]string `json:"cannot,omitempty"`
 	Settings []Setting         `json:"settings,omitempty"`
 
-	LosesAtKill string `json:"loses_at_kill,omitempty"` // with sync off: why a process kill takes acknowledged commits
+	LosesAtKill  string `json:"loses_at_kill,omitempty"` // with sync off: why a process kill takes acknowledged commits
+	KeepsBatches bool   `json:"keeps_batches,omitempty"` // but no batches
 }
 
 // Setting is one departure from an engine's defaults.
@@ -93,6 +94,7 @@ type Workload struct {
 	DataBytes  int64    `json:"data_bytes"` // keys and values of the set, once
 	Snappy     float64  `json:"snappy"`     // of the values by themselves
 	Sync       bool     `json:"sync"`
+	Batches    bool     `json:"batches,omitempty"` // are all that is committed
 	Conditions []string `json:"conditions"`
 	Columns    []Column `json:"columns"`
 }

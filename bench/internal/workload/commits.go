@@ -1,6 +1,10 @@
 package workload
 
-import "github.com/cairndb/cairn/bench/internal/engine"
+import (
+	"slices"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+)
 
 // CommitKind is a way to commit. For each kind it is verified, by counting system
 // calls, whether an engine makes such commits durable.
@@ -16,6 +20,9 @@ const (
 
 // CommitKinds lists all of them, in the order reports show.
 var CommitKinds = []CommitKind{PutCommits, DeleteCommits, BatchCommits, SharedCommits}
+
+// OnlyBatches reports whether all that the workload commits are batches.
+func (w Workload) OnlyBatches() bool { return slices.Equal(w.Commits, []CommitKind{BatchCommits}) }
 
 // KindsFor returns the kinds of commit the workload makes on an engine, which puts
 // pair by pair where it has no batches.

@@ -38,6 +38,7 @@ const crashKills = 5
 var crashColumns = []result.Column{
 	{Key: "acknowledged", Title: "acknowledged", Group: "crash", Unit: result.Number},
 	{Key: "lost", Title: "lost", Group: "crash", Unit: result.Number, Ranked: true},
+	{Key: "lost_batches", Title: "of them batches", Group: "crash", Unit: result.Number},
 	{Key: "torn", Title: "torn batches", Group: "crash", Unit: result.Number, Ranked: true},
 	{Key: "unopened", Title: "did not open", Group: "crash", Unit: result.Number, Ranked: true},
 	{Key: "reopen", Title: "reopen, slowest", Group: "crash", Unit: result.Nanos, Ranked: true},
@@ -165,11 +166,12 @@ func (c *crash) sumUp() {
 	c.rec.Set("lost", float64(c.lost))
 	c.rec.Set("unopened", float64(c.unopened))
 	c.rec.Set("torn", float64(c.torn))
+	c.rec.Set("lost_batches", float64(c.lostBatches))
 	if !c.batches {
-		c.rec.None(c.d.Info.Cannot[engine.CanBatch], "torn")
+		c.rec.None(c.d.Info.Cannot[engine.CanBatch], "torn", "lost_batches")
 	}
 	if c.unopened == crashKills {
-		c.rec.None("it never opened: "+c.problem, "lost", "torn", "reopen")
+		c.rec.None("it never opened: "+c.problem, "lost", "lost_batches", "torn", "reopen")
 	} else {
 		c.rec.Set("reopen", float64(c.slowest))
 	}

@@ -31,6 +31,7 @@ type crashModel struct {
 	floor        []uint64 // by key: the version that must at least be there
 	acknowledged int      // commits, of all stores
 	lost, torn   int      // commits, batches
+	lostBatches  int      // of the lost commits
 }
 
 func newCrashModel(p Params, e engine.Info) *crashModel {
@@ -102,9 +103,13 @@ func (m *crashModel) countLost(found []uint64) {
 		if m.settled[seq] {
 			continue
 		}
-		for _, id := range keysOf(seq, m.batches) {
+		ids := keysOf(seq, m.batches)
+		for _, id := range ids {
 			if found[id] < seq+1 && seq+1 <= m.floor[id] {
 				m.lost++
+				if len(ids) > 1 {
+					m.lostBatches++
+				}
 				m.settled[seq] = true
 				break
 			}

@@ -22,6 +22,7 @@ func init() {
 		Columns:    loadColumns,
 		Estimate:   loadEstimate,
 		Run:        runLoad,
+		Commits:    []CommitKind{BatchCommits},
 	})
 }
 

@@ -107,7 +107,7 @@ func singlePublishedConditions(p Params) []string {
 		"every put is a commit of its own" + syncCondition(p.Sync),
 		fmt.Sprintf("get: %d pairs of 64 B are put, then always the same key is asked for, number 99", min(singleGets, p.N)),
 		"unsound: one hot key measures the shortest path of a cache; equal values hide a wrong one and compress to nothing; formatting is counted; the sizes do not begin from the same store",
-		"unsound: the article compares defaults of 2019, Bolt and Badger with syncs and NutsDB without: compare its Bolt and Badger with sync=on, its NutsDB with sync=off; its get of Badger never reads the value, here it does, as every engine must",
+		"unsound: the article compares defaults of 2019, Bolt, Badger and NutsDB with syncs: compare with sync=on; its get of Badger never reads the value, here it does, as every engine must",
 	}
 }
 

@@ -7,8 +7,8 @@ var singleReasons = []Reason{
 		Basis: Source, Proof: "Go: internal/poll/fd_fsync_darwin.go FD.Fsync, issue 26650; boltdb v1.3.1: boltsync_unix.go fdatasync, tx.go Tx.write and Tx.writeMeta", Figures: []string{"put"}, Engines: []string{"boltdb"},
 	},
 	{
-		Text:  "NutsDB did not sync: the option to sync came in v0.4.0, four days after this benchmark, and was on from then. Compare its figure with sync off.",
-		Basis: Source, Proof: "nutsdb: CHANGELOG.md (v0.3.0 of 2019-03-11; v0.4.0 of 2019-03-15 adds SyncEnable); v0.4.0: options.go DefaultOptions, tx.go Tx.Commit. The source of v0.3.0 was not to be had, but its put takes less than one of the syncs that Badger and Bolt wait for",
+		Text:  "NutsDB synced: its v0.3.0, which came out that day, gave up writing through a mapping for it, says its author. It was made optional four days later. Compare its figure with sync on.",
+		Basis: Unproven, Proof: "github.com/nutsdb/nutsdb issue 16 (v0.3.0 \"use sync\"; who wants none is to take a version before) and pull request 15, both of 2019-03-11 and 12; CHANGELOG.md: HintKeyAndRAMIdxMode, which the benchmark uses, is new in v0.3.0, SyncEnable in v0.4.0 of 2019-03-15; before v0.3.0 the same benchmark printed 2,472 ns on the same machine. The source of v0.3.0 was not to be had",
 		Engines: []string{"nutsdb"}, Figures: []string{"put"},
 	},
 	{

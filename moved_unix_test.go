@@ -1,0 +1,122 @@
+//go:build unix
+
+package cairn_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cairndb/cairn"
+)
+
+// fill writes more than the first log segments of a store hold.
+func fill(t *testing.T, db *cairn.DB) error {
+	t.Helper()
+	for i := range 200 {
+		if err := db.Put([]byte{0, byte(i)}, []byte(strings.Repeat("v", 64<<10))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// other makes a store in dir, closed, and returns what is in its directory.
+func other(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	put(t, db, "other", "store")
+	check(t, db.Close())
+	return contents(t, dir)
+}
+
+// verified opens the store in dir and looks at all of it.
+func verified(t *testing.T, dir, key, value string) {
+	t.Helper()
+	db := openAt(t, dir, nil)
+	_, err := db.Verify(t.Context())
+	check(t, err)
+	wantValue(t, db, key, value)
+}
+
+// TestStoreStaysInItsDirectory: a store that was opened by a relative name, or through a
+// symbolic link, went on where that name led to later: it made its files in another store,
+// replaced its CURRENT and removed its log and its tables.
+func TestStoreStaysInItsDirectory(t *testing.T) {
+	t.Run("relative", func(t *testing.T) {
+		here, there := t.TempDir(), t.TempDir()
+		t.Chdir(here)
+		db, err := cairn.Open("data", nil)
+		check(t, err)
+		put(t, db, "a", "1")
+		before := other(t, filepath.Join(there, "data"))
+		t.Chdir(there)
+		check(t, fill(t, db))
+		check(t, db.Close())
+		unchanged(t, filepath.Join(there, "data"), before)
+		verified(t, filepath.Join(there, "data"), "other", "store")
+		verified(t, filepath.Join(here, "data"), "a", "1")
+	})
+	t.Run("link", func(t *testing.T) {
+		dir := t.TempDir()
+		first, second, link := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "current")
+		check(t, os.Mkdir(first, 0o755))
+		check(t, os.Symlink(first, link))
+		db, err := cairn.Open(filepath.Join(link, "data"), nil)
+		check(t, err)
+		put(t, db, "a", "1")
+		before := other(t, filepath.Join(second, "data"))
+		check(t, os.Remove(link))
+		check(t, os.Symlink(second, link))
+		check(t, fill(t, db))
+		check(t, db.Close())
+		unchanged(t, filepath.Join(second, "data"), before)
+		verified(t, filepath.Join(first, "data"), "a", "1")
+	})
+}
+
+// TestRenamedDirectory: a store whose directory is renamed makes no files any more, and says
+// why; least of all in the store that has its name then. Back in its place it goes on.
+func TestRenamedDirectory(t *testing.T) {
+	dir := t.TempDir()
+	name, away := filepath.Join(dir, "data"), filepath.Join(dir, "away")
+	db, err := cairn.Open(name, nil)
+	check(t, err)
+	put(t, db, "a", "1")
+	check(t, os.Rename(name, away))
+	if err := fill(t, db); err == nil || !strings.Contains(err.Error(), "renamed") {
+		t.Errorf("writing to a store whose directory is gone: %v", err)
+	}
+	before := other(t, name)
+	if err := fill(t, db); err == nil {
+		t.Error("writing to a store whose directory is another")
+	}
+	unchanged(t, name, before)
+	wantValue(t, db, "a", "1")
+	check(t, os.Rename(name, filepath.Join(dir, "other")))
+	check(t, os.Rename(away, name))
+	check(t, fill(t, db))
+	check(t, db.Close())
+	verified(t, name, "a", "1")
+	verified(t, filepath.Join(dir, "other"), "other", "store")
+}
+
+// TestClosedElsewhere: what Close cannot do in a renamed directory it says, and what is
+// durable is found there.
+func TestClosedElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	name, away := filepath.Join(dir, "data"), filepath.Join(dir, "away")
+	db, err := cairn.Open(name, nil)
+	check(t, err)
+	check(t, fill(t, db))
+	put(t, db, "a", "1")
+	check(t, os.Rename(name, away))
+	before := other(t, name)
+	if err := db.Close(); err == nil {
+		t.Error("closed as if nothing were wrong")
+	}
+	unchanged(t, name, before)
+	verified(t, away, "a", "1")
+}
