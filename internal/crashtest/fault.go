@@ -74,6 +74,9 @@ func (f Fault) action() faultfs.Action {
 	return faultfs.Fail(errDisk)
 }
 
+// mostCuts bounds the power cuts after one fault.
+const mostCuts = 8
+
 // Kinds are the kinds of operation that are made to fail.
 var Kinds = []faultfs.Kind{
 	faultfs.Create, faultfs.Open, faultfs.Read, faultfs.Write, faultfs.Sync, faultfs.Preallocate, faultfs.Size,
@@ -243,18 +246,31 @@ func (a *afflicted) reopen() error {
 	return nil
 }
 
+// isDurable looks at what a power cut leaves of a store that is open again: all of it, also
+// if of the names that were made and removed and are not durable yet one is lost.
 func (a *afflicted) isDurable(found *Found) error {
-	s, err := Open(a.Disk.Crash(memfs.SyncedOnly()), a.relaxed)
-	if err != nil {
-		return fmt.Errorf("power cut after it: %w", err)
+	journal := a.Disk.Journal()
+	at := journal.Len()
+	choices := []memfs.Choice{memfs.SyncedOnly()}
+	for i, op := range journal.Pending(at) {
+		if op.Entry() && len(choices) < mostCuts {
+			choices = append(choices, memfs.DropOne(i))
+		}
 	}
-	defer s.Close()
-	pairs, err := s.Contents()
-	if err == nil {
-		err = diff(found.Pairs, pairs)
-	}
-	if err != nil {
-		return fmt.Errorf("power cut after it: %w", err)
+	for _, choice := range choices {
+		image := journal.State(at, choice)
+		image.StopJournal()
+		s, err := Open(image, a.relaxed)
+		if err != nil {
+			return fmt.Errorf("power cut after it, %v: %w", choice, err)
+		}
+		pairs, err := s.Contents()
+		if err == nil {
+			err = diff(found.Pairs, pairs)
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			return fmt.Errorf("power cut after it, %v: %w", choice, err)
+		}
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
-	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir) }
+	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.nextFile) }
 	if len(state.Segments) > 0 || !state.Clean {
 		confirm = nil // recovery makes another manifest
 		if !e.cfg.ReadOnly {

@@ -113,10 +113,10 @@ func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// install makes CURRENT name c, atomically and durably. The error matches
-// base.ErrPoisoned if what CURRENT names now cannot be known for sure.
-func (c current) install(fsys vfs.FS, dir string) error {
-	tmp := filepath.Join(dir, base.FileName(base.FileTemp, c.Manifest))
+// install makes CURRENT name c, atomically and durably, by way of a file with the number num.
+// The error matches base.ErrPoisoned if what CURRENT names now cannot be known for sure.
+func (c current) install(fsys vfs.FS, dir string, num uint64) error {
+	tmp := filepath.Join(dir, base.FileName(base.FileTemp, num))
 	f, err := writeFile(fsys, tmp, c.appendText(nil))
 	if err != nil {
 		return err
@@ -156,13 +156,13 @@ func syncDir(fsys vfs.FS, dir string) error {
 
 // Confirm makes what CURRENT names durable once more: whoever made it named so may have
 // ended, or failed, before it was. Until then nothing may be removed that the manifest
-// before it needs.
-func Confirm(fsys vfs.FS, dir string) error {
+// before it needs. num is not the number of any file in the directory.
+func Confirm(fsys vfs.FS, dir string, num uint64) error {
 	c, err := readCurrent(fsys, dir)
 	if err != nil {
 		return err
 	}
-	return c.install(fsys, dir)
+	return c.install(fsys, dir, num)
 }
 
 // writeFile makes a file durable except for its directory entry and leaves it

@@ -452,7 +452,7 @@ func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
 		}
 		return nil, poisoned("sync of directory "+dir, err)
 	}
-	if err := f.current.install(fsys, dir); err != nil {
+	if err := f.current.install(fsys, dir, f.Manifest); err != nil {
 		open.Close()
 		if !errors.Is(err, base.ErrPoisoned) {
 			fsys.Remove(f.path(dir))
