@@ -29,35 +29,43 @@ func TestRemoveSoon(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		if err := vfs.RemoveSoon(fsys, "file"); err != nil {
+		if err := vfs.RemoveSoon(fsys, "file", false); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fsys.Stat("file"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after RemoveSoon: %v", err)
 		}
-		if err := vfs.RemoveSoon(fsys, "file"); !errors.Is(err, fs.ErrNotExist) {
+		if err := vfs.RemoveSoon(fsys, "file", false); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a file that is not there: %v", err)
 		}
 	}
-	f, err := mem.Create("large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte{1}, 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if err := vfs.RemoveSoon(slow, "large"); err != nil {
-		t.Fatal(err)
+	for _, synced := range []bool{true, false} {
+		f, err := mem.Create("large")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte{1}, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if err := vfs.RemoveSoon(slow, "large", synced); err != nil {
+			t.Fatal(err)
+		}
+		freed := 0
+		if synced {
+			freed = 2 // the small one too
+		}
+		for range freed {
+			select {
+			case <-slow.freed:
+			case <-time.After(10 * time.Second):
+				t.Error("nobody frees the space")
+			}
+		}
 	}
 	select {
 	case <-slow.freed:
-	case <-time.After(10 * time.Second):
-		t.Error("nobody frees the space")
-	}
-	select {
-	case <-slow.freed:
-		t.Error("the space of a file that was not there, or is large, is freed later")
+		t.Error("the space of a file that was not there, or is large and not synced, is freed later")
 	case <-time.After(10 * time.Millisecond):
 	}
 }

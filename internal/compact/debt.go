@@ -42,7 +42,7 @@ func (p *picker) idleDebt() (debt int64) {
 		debt += min(excess, above) + min(p.bytes[manifest.Bottom], int64(p.in.Multiplier)*excess)
 	}
 	for _, t := range p.v.Levels[manifest.Bottom] {
-		if p.garbage(t) > 0 || p.in.Leftovers[t.Num].Quick {
+		if p.garbage(t) > 0 || p.quick(t) {
 			debt += t.Size
 		}
 	}

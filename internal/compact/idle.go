@@ -166,10 +166,13 @@ func (p *picker) joinSmall() (Job, bool) {
 	return Job{}, false
 }
 
-// compressWell picks a table of the bottom that was compressed with little effort.
+// quick reports whether a table of the bottom was compressed with little effort.
+func (p *picker) quick(t *base.TableMeta) bool { return p.in.Codecs && p.in.Leftovers[t.Num].Quick }
+
+// compressWell picks a table that was not.
 func (p *picker) compressWell() (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
-		if p.in.Leftovers[t.Num].Quick && !p.busy[t] {
+		if p.quick(t) && !p.busy[t] {
 			job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)
 			job.Reason = ReasonQuick
 			if p.allowed(&job) {

@@ -32,6 +32,20 @@ func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint
 	}
 }
 
+// NoteQuick takes up tables of the last level that were compressed with little effort.
+func (l *Leftovers) NoteQuick(tables []uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, num := range tables {
+		if _, known := l.byTable[num]; !known {
+			if l.byTable == nil {
+				l.byTable = map[uint64]Leftover{}
+			}
+			l.byTable[num] = Leftover{Quick: true}
+		}
+	}
+}
+
 // Drop forgets a table.
 func (l *Leftovers) Drop(num uint64) {
 	l.mu.Lock()

@@ -59,6 +59,22 @@ func (c *Config) SegmentLimit() int {
 	return max(limit, 64<<10)
 }
 
+// MemtableLimit is how many bytes memtables may take, with the next one, while there are so
+// many layers, that to which commits are added with them, before commits wait for a flush.
+// Three may wait to be flushed whatever they take, up to half of the memory: point indexes and pages
+// share the rest. Up to ten may where there is more memory than segments are made for. Each
+// is one more place where a get looks, and is replayed by the Open after a crash.
+func (c *Config) MemtableLimit(layers int) int64 {
+	const waiting, mostWaiting = 3, 10
+	switch {
+	case layers <= waiting:
+		return c.Memory / 2
+	case layers <= mostWaiting:
+		return c.Memory / 4
+	}
+	return 0
+}
+
 // SpillBytes is the size from which a transaction writes private runs instead of
 // growing in memory, and the largest commit that goes through the log as a frame.
 func (c *Config) SpillBytes() int {

@@ -141,7 +141,7 @@ func (e *Engine) currentDebt() int64 {
 func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
 		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftovers.All(),
-		TargetFileBytes: TargetTable, Codecs: e.cfg.Profile == tablefiles.ProfileBalanced,
+		TargetFileBytes: TargetTable, Codecs: e.tables.CompressesWell(),
 	}
 	if s := e.snapshots(); len(s) > 0 {
 		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
@@ -161,6 +161,9 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if rs.Version.NumTables() == 0 {
 		return false, nil
 	}
+	if idle {
+		e.survey(rs)
+	}
 	job, ok := compact.Pick(rs.Version, e.pickInputs(idle))
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
@@ -176,6 +179,15 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	}
 	job.Quick = !idle && e.tables.HasQuick() && rs.TableBytes() <= tree.RestMerge
 	return true, e.runJob(&job)
+}
+
+// survey finds out, once, which tables of the last level were compressed in haste before
+// the store was opened. merging is held.
+func (e *Engine) survey(rs *tree.State) {
+	if !e.surveyed && e.tables.CompressesWell() {
+		e.surveyed = true
+		e.leftovers.NoteQuick(rs.Hasty())
+	}
 }
 
 // ensureManifest makes sure that edits can be written: a store opened clean has
@@ -211,6 +223,9 @@ func (e *Engine) runJob(job *compact.Job) error {
 	var err error
 	if !job.Move {
 		if tables, err = e.merge(job); err != nil {
+			if job.Reason == compact.ReasonQuick && errors.Is(err, base.ErrCorrupt) {
+				e.leftovers.Drop(job.Inputs[0].Tables[0].Num) // once is enough: it can stay as it is
+			}
 			return err
 		}
 	}

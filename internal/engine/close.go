@@ -3,11 +3,12 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
-	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -82,11 +83,7 @@ func (e *Engine) settle() error {
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	effort := tablefiles.Awaited
-	if e.state.Load().HeldBytes() <= tree.LittleBytes {
-		effort = tablefiles.Quick // to make an encoder would take longer than all else
-	}
-	if did, err := e.mergeAll(nil, effort); did || err != nil {
+	if did, err := e.mergeAll(nil, tablefiles.Awaited); did || err != nil {
 		return err
 	}
 	if err := e.flushRest(); err != nil {
@@ -144,9 +141,14 @@ func (e *Engine) seal() error {
 	}
 	e.epochs.Drain()
 	e.retireSegments(final.LogStart, 0)
+	if e.cfg.Relaxed && e.commit.spare != nil {
+		e.unsynced = append(e.unsynced, e.path(base.FileLog, e.commit.spare.Seg.Num))
+	}
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
-		e.removeObsolete(func(path string) error { return vfs.RemoveSoon(e.cfg.FS, path) })
+		e.removeObsolete(func(path string) error {
+			return vfs.RemoveSoon(e.cfg.FS, path, !slices.Contains(e.unsynced, path))
+		})
 	})
 	return nil
 }

@@ -61,6 +61,7 @@ type Engine struct {
 	// Guarded by commit.mu.
 	handles    map[uint64]*tree.Handle
 	segments   []uint64 // log segments made and not yet obsolete
+	unsynced   []string // log files that Close has no use for, and that are in the system's cache only
 	flushErr   error    // why the last attempt to flush failed
 	flushTries uint64   // how many have ended
 
@@ -68,6 +69,7 @@ type Engine struct {
 
 	flushing     sync.Mutex  // one flush at a time
 	merging      sync.Mutex  // one compaction at a time
+	surveyed     bool        // see survey; guarded by merging
 	closeWaits   atomic.Bool // for both: what is under way is given up
 	large        sync.Mutex  // one large one-shot write at a time; before all other locks
 	obsolete     obsolete.Files

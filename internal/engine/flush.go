@@ -57,7 +57,7 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 			return nil, c.failed
 		case l.Mem == nil || !c.broken && !e.undecided(l.Mem):
 			return l, nil
-		case !c.leading && unwritten(l.Mem):
+		case !c.leading && l.Mem.AwaitsLink():
 			e.lead(nil)
 		default:
 			c.cond.Wait()
@@ -72,17 +72,7 @@ func (e *Engine) undecided(m *tree.Memory) bool {
 	if m.Len() > 0 {
 		return e.visible.Load() < m.LastSeq()
 	}
-	return e.commit.ingesting > 0 || unwritten(m)
-}
-
-// unwritten reports whether the segment of an empty memtable waits for its link to be
-// written: with the commits behind it, if there are any. Until then it must stay open.
-func unwritten(m *tree.Memory) bool {
-	if m.Len() > 0 || m.Seg == nil {
-		return false
-	}
-	tail, _ := m.Seg.Tail()
-	return m.Seg.Written() < tail.Offset()
+	return e.commit.ingesting > 0 || m.AwaitsLink()
 }
 
 // oldestSealed returns the oldest layer nothing is appended to any more.
@@ -110,7 +100,7 @@ func (e *Engine) flushLayer(l *tree.Layer) (tables []*tree.Handle, err error) {
 	if l.Mem.Len() > 0 { // else its base may come from commits that failed
 		edit.LastSeq = l.Mem.LastSeq()
 	}
-	if tables, err = e.writeMemory(l.Mem, e.state.Load().Version.NumTables() == 0 && e.oldest(l)); err != nil {
+	if tables, err = e.writeMemory(l.Mem, e.state.Load().Lowest(l)); err != nil {
 		return nil, err
 	}
 	for _, h := range tables {
@@ -141,12 +131,6 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error
 
 // wholeTable is a size no table reaches: what is written at once becomes one.
 const wholeTable = 1 << 40
-
-// oldest reports whether l is the oldest layer.
-func (e *Engine) oldest(l *tree.Layer) bool {
-	layers := e.state.Load().Layers
-	return len(layers) > 0 && layers[len(layers)-1] == l
-}
 
 // snapshots returns the sequences of open snapshots, in order.
 func (e *Engine) snapshots() tombstone.Stripes {

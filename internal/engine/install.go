@@ -162,25 +162,26 @@ func (e *Engine) rollManifest() {
 func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Layer) {
 	for _, r := range edit.Removed {
 		h := e.handles[r.Num]
-		if isAdded(edit, r.Num) {
+		if edit.Adds(r.Num) {
 			continue // moved to another level
 		}
 		delete(e.handles, r.Num)
 		e.leftovers.Drop(r.Num)
 		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
 	}
+	c := &e.commit
 	for _, l := range flushed {
-		if l.Mem != nil && l.Mem.Seg != nil {
-			l.Mem.Seg.Close()
-			e.commit.unsynced = slices.DeleteFunc(slices.Clone(e.commit.unsynced),
-				func(s *wal.Segment) bool { return s == l.Mem.Seg })
+		if l.Mem == nil || l.Mem.Seg == nil {
+			continue
 		}
+		seg := l.Mem.Seg
+		if c.closing && seg.Synced().Offset() < seg.Written() {
+			e.unsynced = append(e.unsynced, e.path(base.FileLog, seg.Num))
+		}
+		seg.Close()
+		c.unsynced = slices.DeleteFunc(slices.Clone(c.unsynced), func(s *wal.Segment) bool { return s == seg })
 	}
 	e.retireSegments(e.manifest.State().LogStart, at)
-}
-
-func isAdded(edit *manifest.Edit, num uint64) bool {
-	return slices.ContainsFunc(edit.Added, func(a manifest.Added) bool { return a.Table.Num == num })
 }
 
 // retireSegments notes that log segments before start are useless since edit at.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,30 +162,74 @@ func TestMergeForScansGivesWay(t *testing.T) {
 	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.state.Load().Layers) == 0 })
 }
 
-// TestCloseOfALittle compresses with S2: to make an encoder of zstd takes longer than all else
-// of it. What is more is compressed well.
-func TestCloseOfALittle(t *testing.T) {
-	for _, c := range []struct {
-		pairs int
-		codec block.Codec
-	}{{1000, block.S2}, {5000, block.Zstd}} {
+// TestCloseCompressesInHaste: Close compresses the last level as quickly as all others, and
+// leaves one run of puts as it is. The next time the store is at rest, or somebody asks, it is
+// compressed well.
+func TestCloseCompressesInHaste(t *testing.T) {
+	for _, ask := range []bool{false, true} {
 		dir := t.TempDir()
 		e := mustOpen(t, indexTestConfig(dir, 64<<20))
-		restingCommit(t, e, 'x', c.pairs)
+		restingCommit(t, e, 'x', 5000)
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
-		if err != nil || len(names) != 1 {
-			t.Fatal(names, err)
+		if got := codecOf(t, dir); got != block.S2 {
+			t.Errorf("after Close: %s", got)
 		}
-		b, err := os.ReadFile(names[0])
-		if err != nil {
+		e = mustOpen(t, indexTestConfig(dir, 64<<20))
+		if ask {
+			if err := e.Compact(t.Context(), nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "it is compressed well", func() bool { return e.Stats().Compactions == 1 && e.Stats().CompactionDebt == 0 })
+		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := block.Codec(b[base.FileHeaderBytes]); got != c.codec { // of the first block's keys
-			t.Errorf("%d pairs: %s, want %s", c.pairs, got, c.codec)
+		if got := codecOf(t, dir); got != block.Zstd {
+			t.Errorf("at rest, and closed again: %s", got)
 		}
+	}
+}
+
+// codecOf returns the codec of the keys of the first block of a closed store's only table.
+func codecOf(t *testing.T, dir string) block.Codec {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	b, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return block.Codec(b[base.FileHeaderBytes])
+}
+
+// TestBacklog: while nothing is flushed, commits go on until three memtables wait, or more
+// where there is memory for them.
+func TestBacklog(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		waits  bool // with four layers
+	}{{16 << 20, true}, {2 << 30, false}} {
+		e := mustOpen(t, indexTestConfig(t.TempDir(), c.memory))
+		e.flushing.Lock()
+		layers := func() int { return len(e.state.Load().Layers) }
+		var done sync.WaitGroup
+		done.Go(func() {
+			for i := 0; i < 200 && layers() < 6; i++ {
+				restingCommit(t, e, byte(i), 5000)
+			}
+		})
+		for deadline := time.Now().Add(20 * time.Second); layers() < 6 && e.stalled.Load() == 0 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		if n, waits := layers(), e.stalled.Load() > 0; waits != c.waits || waits && n != 4 {
+			t.Errorf("%d bytes of memory: with %d layers a commit waits: %v", c.memory, n, waits)
+		}
+		e.flushing.Unlock()
+		done.Wait()
 	}
 }
 

@@ -15,11 +15,6 @@ import (
 	"github.com/cairndb/cairn/internal/wal"
 )
 
-// maxSealed is how many sealed layers may wait for their flush before commits
-// have to wait too. With the active and the spare segment they bound the memory
-// of memtables.
-const maxSealed = 3
-
 // makeRoom reports whether a commit with a payload of n bytes and count entries
 // can be appended to the active segment, and moves to the next segment if not. It
 // may let go of commit.mu, and then reports false: look again.
@@ -55,7 +50,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if layers := len(e.state.Load().Layers); layers > maxSealed || layers > 1 && (e.memtablesFull(need, count) || e.diskFull()) {
+	if len(e.state.Load().Layers) > 1 && (e.memtablesFull(need, count) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
@@ -65,14 +60,14 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count
-// entries, would take more than half of Memory. Point indexes and pages share the rest.
+// entries, would take more than they may.
 func (e *Engine) memtablesFull(need, count int) bool {
 	size, records := e.commit.shape.Next(need, count, e.cfg.SegmentLimit())
 	more := int64(size + tree.IndexBytes(size, records))
 	if e.commit.spare != nil { // counted already
 		more = 0
 	}
-	limit := e.cfg.Memory / 2
+	limit := e.cfg.MemtableLimit(len(e.state.Load().Layers))
 	if e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+more > limit {
 		return true
 	}

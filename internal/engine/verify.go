@@ -80,8 +80,9 @@ func (e *Engine) flushAll() error {
 func (e *Engine) compactRange(low, high []byte) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
-	v := e.state.Load().Version
-	job, ok := compact.Manual(v, low, high, e.pickInputs(true))
+	rs := e.state.Load()
+	e.survey(rs)
+	job, ok := compact.Manual(rs.Version, low, high, e.pickInputs(true))
 	if !ok {
 		return false, nil
 	}

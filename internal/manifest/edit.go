@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -31,6 +32,11 @@ type Edit struct {
 	Dropped *Dropped // nil: no change; zero: forget the report
 
 	unknown bool // decoded from bytes with optional fields this build does not know
+}
+
+// Adds reports whether the edit adds the table of the given number.
+func (e *Edit) Adds(num uint64) bool {
+	return slices.ContainsFunc(e.Added, func(a Added) bool { return a.Table.Num == num })
 }
 
 // Added is a table put into a level; Run is the id of its run in level 0, not

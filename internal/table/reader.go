@@ -285,6 +285,22 @@ func (r *Reader) Inherit(o *Reader) {
 	r.points.Store(o.points.Swap(nil))
 }
 
+// Codec returns the codec of the values of the first block, or of its keys if it has none,
+// as the page says, which is not verified; None if there is no block.
+func (r *Reader) Codec() (block.Codec, error) {
+	if r.Blocks() == 0 {
+		return block.None, nil
+	}
+	e := &r.index.entries[0]
+	off := e.off
+	if e.valueHeap > 0 {
+		off = e.valueOff()
+	}
+	var b [1]byte
+	err := r.src.readAt(b[:], off)
+	return block.Codec(b[0]), err
+}
+
 // Index returns the attached point index, nil if there is none.
 func (r *Reader) Index() *pointindex.Index { return r.points.Load() }
 

@@ -44,7 +44,7 @@ type Files struct {
 const maxHelpers = 4
 
 // Hurry says that from now on somebody waits for the tables and nobody will read them:
-// all processors compress, and nothing is kept in memory.
+// all processors compress, the last level as quickly as the others, and nothing is kept in memory.
 func (f *Files) Hurry() { f.hurry.Store(true) }
 
 // compressors returns how many helpers a writer has if all processors shall compress.
@@ -84,6 +84,10 @@ func (f *Files) WritePrivate(m *compact.Merge, rows, global uint64) ([]*tree.Han
 
 // HasQuick reports whether Quick makes a difference.
 func (f *Files) HasQuick() bool { return f.Profile == ProfileBalanced }
+
+// CompressesWell reports whether the last level is compressed better than the others: not
+// when somebody waits for Close.
+func (f *Files) CompressesWell() bool { return f.HasQuick() && !f.hurry.Load() }
 
 func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, effort Effort) ([]*tree.Handle, error) {
 	var made []newFile

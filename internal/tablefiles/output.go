@@ -57,10 +57,10 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 		Name: base.FileName(base.FileTable, file.num), Num: file.num, Store: f.Store, Codec: f.Profile.codec(level),
 		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), GivesWay: effort != Awaited && !f.hurry.Load(),
 	}
-	switch {
-	case effort == Idle || effort == Awaited:
+	if effort == Idle || effort == Awaited {
 		opts.Helpers = compressors()
-	case effort == Quick && f.HasQuick():
+	}
+	if f.HasQuick() && (effort == Quick || f.hurry.Load()) {
 		opts.Codec = block.S2
 	}
 	if resident {

@@ -4,7 +4,9 @@ import (
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/table"
 )
 
@@ -29,6 +31,17 @@ func (h *Handle) Unref() {
 	if h.refs.Add(-1) == 0 {
 		h.OnUnused(h)
 	}
+}
+
+// Hasty returns the numbers of the tables of the last level that are compressed with S2, as
+// they are where there was no time for more. None of them may be closed meanwhile.
+func (rs *State) Hasty() (nums []uint64) {
+	for _, meta := range rs.Version.Levels[manifest.Bottom] {
+		if c, err := rs.Handle(meta.Num).Codec(); err == nil && c == block.S2 {
+			nums = append(nums, meta.Num)
+		}
+	}
+	return nums
 }
 
 // Hold returns the handles of tables, with a reference each, for who needs them longer

@@ -38,6 +38,16 @@ func (m *Memory) LogBytes() int64 {
 	return m.Seg.Written()
 }
 
+// AwaitsLink reports whether the segment of an empty memtable waits for its link to be
+// written: with the commits behind it, if there are any. Until then it must stay open.
+func (m *Memory) AwaitsLink() bool {
+	if m.Len() > 0 || m.Seg == nil {
+		return false
+	}
+	tail, _ := m.Seg.Tail()
+	return m.Seg.Written() < tail.Offset()
+}
+
 // Ref takes a reference. The caller holds one, or is inside the epoch.
 func (m *Memory) Ref() { m.refs.Add(1) }
 

@@ -71,11 +71,16 @@ const (
 	closeMerge = 256 << 20
 )
 
-// CloseMerge returns how many bytes Close merges, the debt it still works off: less where it
-// would only compress better what was compressed in haste.
+// CloseMerge returns how many bytes Close merges, the debt it still works off: none where
+// nothing is hidden, and more where memtables hold as much as tables, since they have to be
+// written in any case.
 func (rs *State) CloseMerge() int64 {
 	if rs.hidesNothing() {
-		return RestMerge
+		return 0
+	}
+	raw := rs.RawBytes()
+	if inMemory := rs.HeldBytes() - raw; inMemory >= raw {
+		return max(closeMerge, inMemory+rs.TableBytes())
 	}
 	return closeMerge
 }

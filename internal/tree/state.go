@@ -35,6 +35,12 @@ type State struct {
 	Handles []*Handle // of the version and of ingested layers, each once
 }
 
+// Lowest reports whether there is nothing below a layer.
+func (rs *State) Lowest(l *Layer) bool {
+	n := len(rs.Layers)
+	return n > 0 && rs.Layers[n-1] == l && rs.Version.NumTables() == 0
+}
+
 // Ref takes a reference. The caller holds one, or is inside the epoch.
 func (rs *State) Ref() { rs.refs.Add(1) }
 

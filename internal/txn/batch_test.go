@@ -137,8 +137,8 @@ func TestALargeBatchKeepsToMemory(t *testing.T) {
 	}
 }
 
-// TestCloseMergesWhatHides: one run of puts stays as it is unless it is small, and takes no
-// time; what hides older versions is merged.
+// TestCloseMergesWhatHides: one run of puts stays as it is, and takes no time; what hides
+// older versions is merged.
 func TestCloseMergesWhatHides(t *testing.T) {
 	large(t)
 	const size = 10_000
@@ -146,7 +146,7 @@ func TestCloseMergesWhatHides(t *testing.T) {
 	for _, c := range []struct {
 		mega, times int
 		merges      bool
-	}{{30, 1, true}, {80, 1, false}, {80, 2, true}} {
+	}{{30, 1, false}, {30, 2, true}, {80, 1, false}, {80, 2, true}} {
 		w := newWatchedFS()
 		made := 0
 		e := openEngine(t, w, 1<<30)
