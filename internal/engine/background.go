@@ -177,7 +177,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
-	job.Quick = !idle && e.tables.HasQuick() && rs.TableBytes() <= tree.RestMerge
+	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags())
 	return true, e.runJob(&job)
 }
 

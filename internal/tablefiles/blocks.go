@@ -15,12 +15,15 @@ const (
 	// of Memory that all blocks may take of it.
 	blockMetaBytes = 96
 	metaShare      = 8
+
+	// residentShare: tables count as decoded in memory up to one part in so many of it.
+	residentShare = 2
 )
 
 // blockBytes returns the size of the blocks to write in a store whose tables hold raw bytes.
 func blockBytes(raw, memory int64) int {
 	size := int64(leastBlockBytes)
-	for size < table.DefaultBlockBytes && (raw <= memory/2 || raw/size*blockMetaBytes > memory/metaShare) {
+	for size < table.DefaultBlockBytes && (raw <= memory/residentShare || raw/size*blockMetaBytes > memory/metaShare) {
 		size *= 2
 	}
 	return int(size)

@@ -82,12 +82,17 @@ func (f *Files) WritePrivate(m *compact.Merge, rows, global uint64) ([]*tree.Han
 	return f.write(m, 0, rows, global, !f.hurry.Load(), Awaited)
 }
 
-// HasQuick reports whether Quick makes a difference.
-func (f *Files) HasQuick() bool { return f.Profile == ProfileBalanced }
+// HasQuick reports whether Quick makes a difference: where the last level has a codec of its
+// own, and tables fit into memory decoded. What is read from the device is better small.
+func (f *Files) HasQuick() bool {
+	return f.Profile == ProfileBalanced && f.Raw() <= f.Budget.Limit()/residentShare
+}
 
 // CompressesWell reports whether the last level is compressed better than the others: not
 // when somebody waits for Close.
-func (f *Files) CompressesWell() bool { return f.HasQuick() && !f.hurry.Load() }
+func (f *Files) CompressesWell() bool {
+	return f.Profile == ProfileBalanced && !(f.hurry.Load() && f.HasQuick())
+}
 
 func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident bool, effort Effort) ([]*tree.Handle, error) {
 	var made []newFile

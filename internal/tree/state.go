@@ -35,6 +35,9 @@ type State struct {
 	Handles []*Handle // of the version and of ingested layers, each once
 }
 
+// Lags reports whether flushes or compactions do not keep up with commits.
+func (rs *State) Lags() bool { return len(rs.Layers) > 2 || len(rs.Version.L0) > 6 }
+
 // Lowest reports whether there is nothing below a layer.
 func (rs *State) Lowest(l *Layer) bool {
 	n := len(rs.Layers)
