@@ -33,9 +33,11 @@ func (d Durability) String() string { return name(d, "durable", "relaxed") }
 type Compression uint8
 
 const (
-	// Balanced is S2 on upper levels, where data is young, and zstd on the last; that
-	// of a store of up to 64 MiB while it is written to S2 too, until it is idle or closed,
-	// and of one of up to 256 KiB when it is closed.
+	// Balanced is S2 on upper levels, where data is young, and zstd on the last. That is S2
+	// too, as long as tables fit into half of Memory decoded, of a store of up to 64 MiB while
+	// it is written to, of any where compaction does not keep up with commits, and when it is
+	// closed: the next time the store is open and nobody writes to it, or Compact is called,
+	// zstd takes its place.
 	Balanced Compression = iota
 	// Fast is S2 on every level.
 	Fast

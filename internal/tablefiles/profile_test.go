@@ -1,0 +1,35 @@
+package tablefiles
+
+import (
+	"testing"
+
+	"github.com/cairndb/cairn/internal/arena"
+)
+
+// TestHaste: the last level is compressed in haste only where it has a codec of its own, and
+// what is in tables fits into half of the memory decoded.
+func TestHaste(t *testing.T) {
+	const memory = 64 << 20
+	for _, c := range []struct {
+		profile     Profile
+		raw         int64
+		hurry       bool
+		quick, well bool
+	}{
+		{ProfileBalanced, memory / 2, false, true, true},
+		{ProfileBalanced, memory / 2, true, true, false},
+		{ProfileBalanced, memory/2 + 1, false, false, true},
+		{ProfileBalanced, memory/2 + 1, true, false, true},
+		{ProfileFast, 0, false, false, false},
+		{ProfileSmall, 0, true, false, false},
+		{ProfileNone, 0, false, false, false},
+	} {
+		f := &Files{Profile: c.profile, Budget: arena.NewBudget(memory), Raw: func() int64 { return c.raw }}
+		if c.hurry {
+			f.Hurry()
+		}
+		if quick, well := f.HasQuick(), f.CompressesWell(); quick != c.quick || well != c.well {
+			t.Errorf("profile %d, %d bytes in tables, hurry %v: quick %v, well %v", c.profile, c.raw, c.hurry, quick, well)
+		}
+	}
+}
