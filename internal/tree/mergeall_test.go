@@ -32,9 +32,9 @@ func TestCloseMerge(t *testing.T) {
 		rs   *State
 		want int64
 	}{
-		{stateOf(0, 0, 100*mb, 50*mb, 0), 0},                       // one run of puts
-		{stateOf(0, 0, 100*mb, 50*mb, 1), closeMerge},              // deletes
-		{stateOf(1, 10*mb, 900*mb, 500*mb, 1), closeMerge},         // little in memory
+		{stateOf(0, 0, 100*mb, 50*mb, 0), 0},                        // one run of puts
+		{stateOf(0, 0, 100*mb, 50*mb, 1), closeMerge},               // deletes
+		{stateOf(1, 10*mb, 900*mb, 500*mb, 1), closeMerge},          // little in memory
 		{stateOf(9, 100*mb, 900*mb, 500*mb, 1), (9*100 + 500) * mb}, // as much as in tables
 		{stateOf(9, 100*mb, 901*mb, 500*mb, 1), closeMerge},
 		{stateOf(1, 10*mb, mb, mb, 1), closeMerge}, // never less
