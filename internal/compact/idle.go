@@ -169,7 +169,7 @@ func (p *picker) joinSmall() (Job, bool) {
 // quick reports whether a table of the bottom was compressed with little effort.
 func (p *picker) quick(t *base.TableMeta) bool { return p.in.Codecs && p.in.Leftovers[t.Num].Quick }
 
-// compressWell picks a table that was not.
+// compressWell picks such a table.
 func (p *picker) compressWell() (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
 		if p.quick(t) && !p.busy[t] {

@@ -61,9 +61,9 @@ func (c *Config) SegmentLimit() int {
 
 // MemtableLimit is how many bytes memtables may take, with the next one, while there are so
 // many layers, that to which commits are added with them, before commits wait for a flush.
-// Three may wait to be flushed whatever they take, up to half of the memory: point indexes and pages
-// share the rest. Up to ten may where there is more memory than segments are made for. Each
-// is one more place where a get looks, and is replayed by the Open after a crash.
+// Three may wait to be flushed whatever they take, up to half of the memory: point indexes
+// and pages share the rest. Up to ten may where there is more memory than segments are made
+// for. Each is one more place where a get looks, and is replayed by the Open after a crash.
 func (c *Config) MemtableLimit(layers int) int64 {
 	const waiting, mostWaiting = 3, 10
 	switch {

@@ -306,7 +306,7 @@ func (e *Engine) keepSpare() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0) && !e.diskFull() {
+	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0)) && !e.diskFull() {
 		e.prepareSpare(0, 0, true)
 	}
 }

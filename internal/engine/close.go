@@ -142,12 +142,12 @@ func (e *Engine) seal() error {
 	e.epochs.Drain()
 	e.retireSegments(final.LogStart, 0)
 	if e.cfg.Relaxed && e.commit.spare != nil {
-		e.unsynced = append(e.unsynced, e.path(base.FileLog, e.commit.spare.Seg.Num))
+		e.neverSynced = append(e.neverSynced, e.path(base.FileLog, e.commit.spare.Seg.Num))
 	}
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
 		e.removeObsolete(func(path string) error {
-			return vfs.RemoveSoon(e.cfg.FS, path, !slices.Contains(e.unsynced, path))
+			return vfs.RemoveSoon(e.cfg.FS, path, !slices.Contains(e.neverSynced, path))
 		})
 	})
 	return nil

@@ -59,11 +59,11 @@ type Engine struct {
 	nextFile   uint64
 
 	// Guarded by commit.mu.
-	handles    map[uint64]*tree.Handle
-	segments   []uint64 // log segments made and not yet obsolete
-	unsynced   []string // log files that Close has no use for, and that are in the system's cache only
-	flushErr   error    // why the last attempt to flush failed
-	flushTries uint64   // how many have ended
+	handles     map[uint64]*tree.Handle
+	segments    []uint64 // log segments made and not yet obsolete
+	neverSynced []string // log files that Close has no use for, and that are in the system's cache only
+	flushErr    error    // why the last attempt to flush failed
+	flushTries  uint64   // how many have ended
 
 	leftovers compact.Leftovers // garbage that snapshots held
 

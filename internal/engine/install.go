@@ -176,7 +176,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		}
 		seg := l.Mem.Seg
 		if c.closing && seg.Synced().Offset() < seg.Written() {
-			e.unsynced = append(e.unsynced, e.path(base.FileLog, seg.Num))
+			e.neverSynced = append(e.neverSynced, e.path(base.FileLog, seg.Num))
 		}
 		seg.Close()
 		c.unsynced = slices.DeleteFunc(slices.Clone(c.unsynced), func(s *wal.Segment) bool { return s == seg })

@@ -50,7 +50,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if len(e.state.Load().Layers) > 1 && (e.memtablesFull(need, count) || e.diskFull()) {
+	if n := len(e.state.Load().Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n)) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
@@ -60,14 +60,13 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count
-// entries, would take more than they may.
-func (e *Engine) memtablesFull(need, count int) bool {
+// entries, would take more than limit.
+func (e *Engine) memtablesFull(need, count int, limit int64) bool {
 	size, records := e.commit.shape.Next(need, count, e.cfg.SegmentLimit())
 	more := int64(size + tree.IndexBytes(size, records))
 	if e.commit.spare != nil { // counted already
 		more = 0
 	}
-	limit := e.cfg.MemtableLimit(len(e.state.Load().Layers))
 	if e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+more > limit {
 		return true
 	}
