@@ -20,6 +20,7 @@ type Merging struct {
 	steps     []KeyStepper  // src as far as they are
 	stretches []Stretcher   // likewise
 	saved     []byte        // the key that NextKey leaves
+	moving    []int32       // the sources it moves, but for the winner
 
 	heads    []head
 	common   []byte // every live head's key begins with it
@@ -268,19 +269,46 @@ func (m *Merging) settle() bool {
 	return m.valid
 }
 
-// NextKey implements KeyStepper.
+// NextKey implements KeyStepper. Every source that stands on a version of the key moves to
+// its own next key, over however many versions it has: a hot key has thousands.
 func (m *Merging) NextKey() bool {
 	switch {
 	case m.one != nil:
 		return nextKey(m.one, m.steps[0], &m.saved)
 	case !m.valid:
 		return false
+	case m.backward:
+		return m.nextKeyBack()
 	}
-	// If the second best has another key, older versions can only be in the
-	// current source, which may know where its next key begins.
-	if m.runner >= 0 && !m.backward && m.steps[m.win] != nil && !m.sameKey(m.win, m.runner) {
-		return m.advance(m.steps[m.win].NextKey())
+	m.moving = m.moving[:0]
+	if m.runner < 0 || m.sameKey(m.win, m.runner) {
+		for i := range m.heads {
+			if i := int32(i); i != m.win && m.sameKey(m.win, i) {
+				m.moving = append(m.moving, i)
+			}
+		}
 	}
+	for _, i := range m.moving {
+		if !m.load(i, nextKey(m.src[i], m.steps[i], &m.saved)) {
+			return false
+		}
+	}
+	ok := nextKey(m.src[m.win], m.steps[m.win], &m.saved)
+	if len(m.moving) == 0 {
+		return m.advance(ok)
+	}
+	if !m.load(m.win, ok) {
+		return false
+	}
+	if m.tied >= mostTied {
+		m.align()
+	}
+	m.play(m)
+	return m.settle()
+}
+
+// nextKeyBack is NextKey after steps backward.
+func (m *Merging) nextKeyBack() bool {
 	m.saved = append(m.saved[:0], m.heads[m.win].key...)
 	for m.Next() {
 		if !equal(m.heads[m.win].key, m.saved) {

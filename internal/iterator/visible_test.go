@@ -383,6 +383,40 @@ func TestVisibleBackwardIsCheap(t *testing.T) {
 	}
 }
 
+// leaping is a source that knows where its next key begins.
+type leaping struct{ counting }
+
+func (l *leaping) NextKey() bool {
+	*l.moves++
+	return l.SeekGE(append(bytes.Clone(l.Key()), 0))
+}
+
+// The versions of a key are leapt over in every source that has some, whichever of them
+// the newest stands in, and whether or not neighbouring keys come from the same one.
+func TestVisibleLeapsOverVersions(t *testing.T) {
+	var parts [3][]iterator.Entry
+	const keys, versions = 50, 100
+	for i := range keys {
+		for n := range versions {
+			p := &parts[(i+n)%3]
+			*p = append(*p, put(fmt.Sprintf("%05d", i), uint64((keys-i)*versions-n)))
+		}
+	}
+	values, moves := 0, 0
+	var sources []iterator.Source
+	for _, p := range parts {
+		sources = append(sources, iterator.Source{It: &leaping{counting{iterator.NewSliceIter(p), &values, &moves}}})
+	}
+	v := iterator.New(sources, base.Visibility{Snapshot: base.MaxSeq}, nil, nil)
+	rows := 0
+	for ok := v.First(); ok; ok = v.Next() {
+		rows++
+	}
+	if rows != keys || moves > 3*keys {
+		t.Fatalf("%d steps for %d of %d keys", moves, rows, keys)
+	}
+}
+
 func TestVisibleIsReusedWithoutAllocation(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	entries := itertest.Entries(r, 300)

@@ -125,13 +125,7 @@ func (t *Table) commonPrefix(from, to int) int {
 		if first == nil {
 			first, n = key, len(key)
 		}
-		n = min(n, len(key))
-		for i := range n {
-			if first[i] != key[i] {
-				n = i
-				break
-			}
-		}
+		n = base.CommonPrefix(first[:n], key)
 	}
 	return n
 }

@@ -78,8 +78,8 @@ func TestFewChunks(t *testing.T) {
 		chunks := table.ordered().sorted
 		sum := 0
 		for i, c := range chunks {
-			if sum += len(c); i > 0 && (len(chunks[i-1]) <= fewRecords || chunkGrowth*len(c) >= len(chunks[i-1])) {
-				t.Fatalf("%d records: chunk %d has %d, the one before %d", n, i, len(c), len(chunks[i-1]))
+			if sum += len(c.recs); i > 0 && (len(chunks[i-1].recs) <= fewRecords || chunkGrowth*len(c.recs) >= len(chunks[i-1].recs)) {
+				t.Fatalf("%d records: chunk %d has %d, the one before %d", n, i, len(c.recs), len(chunks[i-1].recs))
 			}
 		}
 		if sum != n || len(chunks) > 6 {
@@ -87,8 +87,54 @@ func TestFewChunks(t *testing.T) {
 		}
 	}
 	for _, c := range table.ordered().sorted {
-		if !slices.IsSortedFunc(c, table.compare) {
+		if !slices.IsSortedFunc(c.recs, table.compare) {
 			t.Error("a chunk is not sorted")
+		}
+	}
+}
+
+// Fences never change what a search finds, and shorten it unless all keys look alike to
+// them.
+func TestFences(t *testing.T) {
+	const n = 3 * fewRecords
+	for shape, make := range keysOf {
+		r := rand.New(rand.NewPCG(3, 3))
+		keys := [][]byte{}
+		for i := range n {
+			keys = append(keys, make(r, i, n))
+		}
+		table := filled(keys)
+		table.Sort()
+		fenced := table.order.now.Load().sorted[0]
+		if fenced.fences == nil {
+			t.Fatalf("%s: no fences for %d records", shape, n)
+		}
+		bare := chunk{recs: fenced.recs}
+		looked, most := 0, 0
+		check := func(key []byte) {
+			t.Helper()
+			low, high := fenced.between(key)
+			looked, most = looked+high-low, most+n
+			if got, want := table.lowerBound(&fenced, key), table.lowerBound(&bare, key); got != want {
+				t.Fatalf("%s: %x is before record %d, want %d, between %d and %d", shape, key, got, want, low, high)
+			}
+		}
+		for range 3000 {
+			key := slices.Clone(keys[r.IntN(n)])
+			check(key)
+			check(append(key, 0))
+			check(key[:r.IntN(len(key)+1)])
+			if len(key) > 0 {
+				key[r.IntN(len(key))] += byte(1 + r.IntN(255))
+				check(key)
+			}
+		}
+		for _, key := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+			check([]byte(key))
+		}
+		t.Logf("%s: searches among %.1f %% of the records", shape, 100*float64(looked)/float64(most))
+		if shape == "shuffled" && looked > most/50 {
+			t.Errorf("%s: searches among %d of %d records", shape, looked, most)
 		}
 	}
 }
