@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -81,8 +82,13 @@ func (it *Iter) lookAhead(i int) {
 	}
 	it.window = min(max(2*it.window, firstWindow), lastWindow)
 	it.seen = min(i+it.window, len(it.chunk))
+	it.touch(it.chunk[min(i, it.seen):it.seen])
+}
+
+// touch reads a byte of every record's key, and value if values are asked for.
+func (it *Iter) touch(recs []uint32) {
 	t := it.t
-	for _, rec := range it.chunk[min(i, it.seen):it.seen] {
+	for _, rec := range recs {
 		if at := t.copyAt(rec); at != 0 {
 			if it.sum += t.copies[at-1]; !it.values {
 				continue
@@ -90,6 +96,22 @@ func (it *Iter) lookAhead(i int) {
 		}
 		it.sum += t.buf[t.at[rec]]
 	}
+}
+
+// lowerBound returns how many records of the chunk have lesser keys.
+func (it *Iter) lowerBound(key []byte) int {
+	low, high := it.c.between(key)
+	near := it.c.recs[low:high]
+	if len(near) <= lastWindow {
+		it.touch(near)
+	}
+	n, _ := slices.BinarySearchFunc(near, key, func(rec uint32, key []byte) int {
+		if _, have := it.t.key(rec); bytes.Compare(have, key) < 0 {
+			return -1
+		}
+		return 1
+	})
+	return low + n
 }
 
 // settle loads the key at position i, stepping over truncated records in
@@ -119,10 +141,10 @@ func (it *Iter) begin(i int) bool {
 func (it *Iter) Last() bool { it.i = len(it.chunk) - 1; return it.settle(-1) }
 
 // SeekGE implements base.Iterator.
-func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.t.lowerBound(it.c, key)) }
+func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.lowerBound(key)) }
 
 // SeekLT implements base.Iterator.
-func (it *Iter) SeekLT(key []byte) bool { it.i = it.t.lowerBound(it.c, key) - 1; return it.settle(-1) }
+func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(key) - 1; return it.settle(-1) }
 
 // Next implements base.Iterator.
 func (it *Iter) Next() bool {

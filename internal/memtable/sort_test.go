@@ -115,7 +115,7 @@ func TestFences(t *testing.T) {
 			t.Helper()
 			low, high := fenced.between(key)
 			looked, most = looked+high-low, most+n
-			if got, want := table.lowerBound(&fenced, key), table.lowerBound(&bare, key); got != want {
+			if got, want := (&Iter{t: table, c: &fenced}).lowerBound(key), (&Iter{t: table, c: &bare}).lowerBound(key); got != want {
 				t.Fatalf("%s: %x is before record %d, want %d, between %d and %d", shape, key, got, want, low, high)
 			}
 		}
