@@ -135,10 +135,19 @@ func TestSettle(t *testing.T) {
 	each(t, CanSettle, func(t *testing.T, d Driver) {
 		s, _ := fill(t, d, Options{}, 3000)
 		done := make(chan error, 1)
-		go func() { done <- s.(Settler).Settle() }()
+		begun := time.Now()
+		var since time.Time
+		go func() {
+			var err error
+			since, err = s.(Settler).Settle()
+			done <- err
+		}()
 		select {
 		case err := <-done:
 			check(t, err)
+			if since.Before(begun) || time.Since(since) < settledFor {
+				t.Errorf("settled since %v after it was asked to, %v before it returned", since.Sub(begun), time.Since(since))
+			}
 		case <-time.After(30 * time.Second):
 			t.Fatal("3,000 small puts are not settled after 30 s")
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -116,7 +117,7 @@ func (s badgerStore) Scan(from []byte, n int, see func(key, value []byte) error)
 }
 
 // Settle waits until no level is over the size at which Badger compacts it.
-func (s badgerStore) Settle() error {
+func (s badgerStore) Settle() (time.Time, error) {
 	return settle(func() (bool, error) {
 		for _, level := range s.db.Levels() {
 			if level.Adjusted >= 1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cairndb/cairn"
 )
@@ -149,7 +150,7 @@ func (s *cairnStore) Scan(from []byte, n int, see func(key, value []byte) error)
 }
 
 // Settle: CompactionDebt is zero when background work has nothing to do.
-func (s *cairnStore) Settle() error {
+func (s *cairnStore) Settle() (time.Time, error) {
 	return settle(func() (bool, error) {
 		stats := s.db.Stats()
 		return stats.CompactionDebt == 0, stats.BackgroundError

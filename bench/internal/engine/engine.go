@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"iter"
+	"time"
 )
 
 // ErrNotFound is what Get returns for an absent key, whatever the engine calls it.
@@ -82,8 +83,8 @@ type UnsyncedDeleter interface {
 
 // Settler is a Store whose background work can be waited for.
 type Settler interface {
-	// Settle returns when flushes and compactions that are due have ended.
-	Settle() error
+	// Settle returns when flushes and compactions that are due have ended, and since when.
+	Settle() (since time.Time, err error)
 }
 
 // Ability is something an engine may lack.

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/opt"
@@ -105,7 +106,7 @@ func (s goleveldbStore) Scan(from []byte, n int, see func(key, value []byte) err
 }
 
 // Settle waits until no level is over the size at which LevelDB compacts it.
-func (s goleveldbStore) Settle() error {
+func (s goleveldbStore) Settle() (time.Time, error) {
 	return settle(func() (bool, error) {
 		var stats leveldb.DBStats
 		if err := s.db.Stats(&stats); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -118,7 +119,7 @@ func (s pebbleStore) Scan(from []byte, n int, see func(key, value []byte) error)
 
 // Settle waits for flushes and compactions that run; Pebble starts those that are
 // due by itself.
-func (s pebbleStore) Settle() error {
+func (s pebbleStore) Settle() (time.Time, error) {
 	return settle(func() (bool, error) {
 		m := s.db.Metrics()
 		return m.Flush.NumInProgress == 0 && m.Compact.NumInProgress == 0, nil

@@ -157,22 +157,19 @@ func (s *rocksdbStore) walk(from []byte, n int, step func(*grocksdb.Iterator) er
 // rocksdbDue are the properties that count work which is due or running.
 var rocksdbDue = []string{"rocksdb.mem-table-flush-pending", "rocksdb.num-running-flushes", "rocksdb.compaction-pending", "rocksdb.num-running-compactions"}
 
-// Settle asks every millisecond: this version has no call that waits.
-func (s *rocksdbStore) Settle() error {
-	for {
+// Settle asks: this version has no call that waits.
+func (s *rocksdbStore) Settle() (time.Time, error) {
+	return settle(func() (bool, error) {
 		var due uint64
 		for _, name := range rocksdbDue {
 			n, ok := s.db.GetIntProperty(name)
 			if !ok {
-				return errors.New("rocksdb does not know its property " + name)
+				return false, errors.New("rocksdb does not know its property " + name)
 			}
 			due += n
 		}
-		if due == 0 {
-			return nil
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return due == 0, nil
+	})
 }
 
 type rocksdbReader struct {

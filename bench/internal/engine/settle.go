@@ -3,26 +3,28 @@ package engine
 import "time"
 
 // Background work is asked for again and again, because engines offer no way to
-// be told. It has ended when it was found to be nothing settledLooks times in a
-// row: between a flush and the compaction that follows from it there is a moment
-// without either.
+// be told. It has ended when there was none for settledFor: between a flush and the
+// compaction that follows from it there is a moment without either.
 const (
-	settleEvery  = 10 * time.Millisecond
-	settledLooks = 5
+	settleEvery = time.Millisecond
+	settledFor  = 50 * time.Millisecond
 )
 
-// settle waits until idle says yes several times in a row.
-func settle(idle func() (bool, error)) error {
-	for quiet := 0; quiet < settledLooks; {
+// settle waits until idle says yes for some time, and returns since when.
+func settle(idle func() (bool, error)) (since time.Time, err error) {
+	for {
+		look := time.Now()
 		yes, err := idle()
-		if err != nil {
-			return err
-		}
-		quiet++
-		if !yes {
-			quiet = 0
+		switch {
+		case err != nil:
+			return look, err
+		case !yes:
+			since = time.Time{}
+		case since.IsZero():
+			since = look
+		case look.Sub(since) >= settledFor:
+			return since, nil
 		}
 		time.Sleep(settleEvery)
 	}
-	return nil
 }
