@@ -38,6 +38,7 @@ type Segment struct {
 	buf   []byte // the arena: capacity of the segment
 	win   window // of the file
 	fill  int64  // the file is written up to here, if only with zeros; of whoever fills or leads
+	piece int64  // of zeros that the leader has written last
 	ident frame.Identity
 	sum   uint32 // Sum of the last frame: the next one's Prev
 
@@ -82,6 +83,10 @@ func (s *Segment) prepare(store base.ID) error {
 
 var zeros [256 << 10]byte
 
+// firstPiece is how many bytes of zeros at most are written ahead of the first small
+// commit.
+const firstPiece = 16 << 10
+
 // Fill writes zeros to the free part of a segment nothing was appended to, until stop
 // reports true. Only speed depends on it: space that is merely reserved has to be
 // recorded as used when it is written to, at the first sync through the file system's
@@ -90,7 +95,7 @@ var zeros [256 << 10]byte
 // of them. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
 	for s.fill < int64(len(s.buf)) && !stop() {
-		if err := s.fillPiece(s.written.Load()); err != nil {
+		if err := s.fillPiece(s.written.Load(), int64(len(zeros))); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}
 		if sync {
@@ -103,10 +108,10 @@ func (s *Segment) Fill(sync bool, stop func() bool) error {
 	return nil
 }
 
-// fillPiece writes the next piece of zeros; what is in use of the file ends at used.
-func (s *Segment) fillPiece(used int64) error {
+// fillPiece writes zeros up to a multiple of size; what is in use of the file ends at used.
+func (s *Segment) fillPiece(used, size int64) error {
 	from := max(s.fill, used)
-	n := min(int64(len(zeros))-from%int64(len(zeros)), int64(len(s.buf))-from)
+	n := min(size-from%size, int64(len(s.buf))-from)
 	if _, err := s.f.WriteAt(zeros[:n], from); err != nil {
 		return err
 	}
@@ -198,11 +203,18 @@ func (s *Segment) WriteOut(sync bool) error {
 
 // store writes what lies between two offsets through the mapping, and reports whether it
 // did. A store to a page that the page cache does not have takes 3.6 us, to one of those
-// that were written together 0.06, and to write it 0.2: zeros go ahead.
+// that were written together 0.06, and to write it 0.2: zeros go ahead, of
+// which it writes more each time, for the first small commits may be the only ones.
 func (s *Segment) store(from, to int64) bool {
 	p := s.buf[from:to]
-	if !s.win.takes(len(p)) || s.fill < to && s.fillPiece(from) != nil {
+	if !s.win.takes(len(p)) {
 		return false
+	}
+	if s.fill < to {
+		s.piece = min(max(2*s.piece, firstPiece), int64(len(zeros)))
+		if s.fillPiece(from, s.piece) != nil {
+			return false
+		}
 	}
 	return s.fill >= to && s.win.store(p, from, int64(len(s.buf)))
 }

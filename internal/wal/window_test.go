@@ -83,7 +83,7 @@ func TestMappedWrites(t *testing.T) {
 	}
 }
 
-// Zeros are written ahead of what is stored, a piece at a time, and only of that.
+// Zeros are written ahead of what is stored, ever more of them at a time, and only of that.
 func TestZerosGoAhead(t *testing.T) {
 	s, name := onDisk(t, 600<<10)
 	commit(s, 1, 0, "a")
@@ -91,7 +91,7 @@ func TestZerosGoAhead(t *testing.T) {
 	if s.fill != 0 {
 		t.Errorf("filled to %d by a write that is not mapped", s.fill)
 	}
-	for i, want := range []int64{256 << 10, 512 << 10, 600 << 10} {
+	for i, want := range []int64{16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 600 << 10} {
 		for last := int64(0); s.Room(2 << 10); last = s.fill {
 			if tail, _ := s.Tail(); tail.Offset() > want-4<<10 {
 				break
