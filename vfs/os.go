@@ -127,8 +127,9 @@ func describe(mode fs.FileMode) string {
 // so Close cannot pull it away under a system call; conn is the same descriptor
 // for the calls package os does not know.
 type osFile struct {
-	f    *os.File
-	conn syscall.RawConn
+	f     *os.File
+	conn  syscall.RawConn
+	calls lastCall
 }
 
 func openFile(name string, flag int) (File, error) {

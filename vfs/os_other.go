@@ -41,3 +41,6 @@ func transient(error) bool { return false }
 func lockHandle(*os.File, bool) error { return errors.ErrUnsupported }
 
 func unlockHandle(*os.File) error { return nil }
+
+// lastCall has no use here.
+type lastCall struct{}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,19 +41,16 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// descriptorCall is a call that has a descriptor as its argument. They are pooled, so
-// that a sync allocates nothing.
+// lastCall is the call that a file made last: the next one uses it again, so that a sync
+// allocates nothing.
+type lastCall struct{ atomic.Pointer[descriptorCall] }
+
+// descriptorCall is a call that has a descriptor as its argument.
 type descriptorCall struct {
 	call func(fd int) error
 	err  error
 	run  func(fd uintptr) // do, bound once
 }
-
-var descriptorCalls = sync.Pool{New: func() any {
-	c := new(descriptorCall)
-	c.run = c.do
-	return c
-}}
 
 // do calls, and again when a signal interrupts it.
 func (c *descriptorCall) do(fd uintptr) {
@@ -64,14 +61,18 @@ func (c *descriptorCall) do(fd uintptr) {
 
 // control runs call with the descriptor, which cannot be closed meanwhile.
 func (o *osFile) control(call func(fd int) error) error {
-	c := descriptorCalls.Get().(*descriptorCall)
+	c := o.calls.Swap(nil)
+	if c == nil { // or others are under way
+		c = new(descriptorCall)
+		c.run = c.do
+	}
 	c.call, c.err = call, nil
 	err := fs.ErrClosed
 	if o.conn.Control(c.run) == nil {
 		err = c.err
 	}
 	c.call = nil
-	descriptorCalls.Put(c)
+	o.calls.Store(c)
 	return err
 }
 
