@@ -71,11 +71,12 @@ func (e *Engine) rest(seq uint64) {
 	}
 }
 
-// maySeal reports whether the active memtable holds enough for a table, and the outcome of
-// every commit is known. commit.mu is held.
+// maySeal reports whether the active memtable holds enough for a table, no other one waits
+// to become one (after which one merge does for both), and the outcome of every commit is
+// known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return e.restless(e.state.Load()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.visible.Load()+1 && !e.diskFull()
+	return e.oldestSealed() == nil && e.restless(e.state.Load()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.visible.Load()+1 && !e.diskFull()
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu
@@ -120,7 +121,7 @@ func (e *Engine) mergeForScans() bool {
 	for {
 		rs := e.state.Load()
 		held := rs.HeldBytes()
-		if e.oldestSealed() != nil || e.stalled.Load() > 0 || !rs.WorthMergingAll(tree.RestMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
+		if e.stalled.Load() > 0 || !rs.WorthMergingAll(tree.RestMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
 			break // where a memtable waits, or a commit, the flusher comes first
 		}
 		if c.spare != nil {

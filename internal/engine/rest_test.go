@@ -69,6 +69,33 @@ func TestCommitWhileComingToRest(t *testing.T) {
 	check("afterwards")
 }
 
+// TestRestAwaitsTheFlusher: while a memtable waits for the flusher the active one is not
+// sealed, however quiet it is: it would be flushed by itself, and then merged, where one
+// merge does for both.
+func TestRestAwaitsTheFlusher(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	e.flushing.Lock()
+	restingCommit(t, e, '1', 10_000)
+	e.commit.mu.Lock()
+	e.sealActive().Unref()
+	e.commit.sealed.Signal()
+	e.commit.mu.Unlock()
+	restingCommit(t, e, '2', 10_000)
+	active := func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return e.commit.mem != nil
+	}
+	for range 10 {
+		if time.Sleep(restAfter); !active() {
+			t.Error("sealed while another memtable waits")
+			break
+		}
+	}
+	e.flushing.Unlock()
+	eventually(t, "the store is at rest", func() bool { return !active() && len(e.state.Load().Layers) == 0 })
+}
+
 // TestStallEndsWithTheMerge: a flush has failed, a commit waits for it to be tried again, and
 // before that the store comes to rest: nothing is left to be tried.
 func TestStallEndsWithTheMerge(t *testing.T) {
