@@ -34,9 +34,12 @@ const (
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
 	// writes makes no other; where commits wait for syncs, until it is used to three quarters:
-	// the rest takes longer to fill than a segment to make.
-	dueShare = 8
-	dueBytes = 64 << 10
+	// the rest takes longer to fill than a segment to make. There one of lateSegment bytes is
+	// used to a half: the zeros that fill the next one take writing, in vain if it is not used,
+	// and commits wait for it.
+	dueShare    = 8
+	dueBytes    = 64 << 10
+	lateSegment = 8 << 20
 
 	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
 	// room for at least: a segment of large ones may go on with small ones.
@@ -127,6 +130,8 @@ func (s *Shape) NextDue(used, capacity int) bool {
 		due = capacity * 3 / 4
 	case capacity <= RelaxedSegment:
 		due = min(dueBytes, capacity/2)
+	case capacity >= lateSegment && !s.Relaxed:
+		due = capacity / 2
 	}
 	return used >= due
 }
