@@ -16,7 +16,7 @@
 //
 // Puts and gets never touch an ordered structure. Order is made when somebody
 // asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and
-// chunks merge geometrically.
+// chunks merge geometrically. A long one gets fences to search it by (chunk.go).
 //
 // # Concurrency
 //
