@@ -16,7 +16,7 @@ import (
 
 // Machine describes where this process runs and how long a sync takes in dir.
 func Machine(dir string) (result.Machine, error) {
-	delay, err := syncDelay(dir)
+	delay, err := syncDelay(dir, 15)
 	if err != nil {
 		return result.Machine{}, fmt.Errorf("measuring the delay of a sync in %s: %w", dir, err)
 	}
@@ -30,8 +30,8 @@ func Machine(dir string) (result.Machine, error) {
 	}, nil
 }
 
-// syncDelay is the median of 4 KiB appends with fsync.
-func syncDelay(dir string) (time.Duration, error) {
+// syncDelay is the median of so many 4 KiB appends with fsync.
+func syncDelay(dir string, count int) (time.Duration, error) {
 	f, err := os.CreateTemp(dir, "sync-*")
 	if err != nil {
 		return 0, err
@@ -40,7 +40,7 @@ func syncDelay(dir string) (time.Duration, error) {
 	defer os.Remove(f.Name())
 	defer f.Close()
 	block := make([]byte, 4096)
-	delays := make([]time.Duration, 15)
+	delays := make([]time.Duration, count)
 	for i := range delays {
 		start := time.Now()
 		if _, err := f.Write(block); err != nil {

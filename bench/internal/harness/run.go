@@ -173,12 +173,14 @@ func (r *runner) cell(ctx context.Context, c cell) error {
 	}
 	r.cfg.Progress.next(c)
 	done := result.Cell{Workload: c.Params.ID(), Engine: c.driver.Info.Name, Round: c.round, Place: c.place}
+	weather := r.weather(c)
 	start := time.Now()
 	out, err := r.child(ctx, c)
 	if err != nil {
 		return err
 	}
 	done.Elapsed = time.Since(start)
+	done.Weather = weather()
 	r.took[c.table][c.engine] = done.Elapsed
 	done.Status, done.Reason = out.Status, out.Reason
 	done.Metrics, done.NA, done.Notes = out.Metrics, out.NA, out.Notes

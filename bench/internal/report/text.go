@@ -108,6 +108,9 @@ func (p *printer) conditions() {
 		p.line("             only %s", p.run.Stopped)
 	}
 	p.line("  took       %s", Took(p.run))
+	if weather := Weather(p.run); weather != "" {
+		p.line("  weather    %s", weather)
+	}
 	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
 	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
 	p.line("")

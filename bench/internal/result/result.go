@@ -181,10 +181,17 @@ type Cell struct {
 	NA       map[string]string  `json:"na,omitempty"` // column: why it has no figure
 	Notes    []string           `json:"notes,omitempty"`
 	Elapsed  time.Duration      `json:"elapsed_ns"`
+	Weather  *Weather           `json:"weather,omitempty"`
 
 	Durability *CellDurability    `json:"durability,omitempty"`
 	Latency    map[string]float64 `json:"latency,omitempty"` // percentile, as in "put p99.9": ns
 	Series     []Second           `json:"series,omitempty"`  // over time
+}
+
+// Weather is what the machine was like, whatever the engine of a cell did.
+type Weather struct {
+	Stolen float64       `json:"stolen"`  // part of the processors' time that the host gave to others during the cell
+	Sync   time.Duration `json:"sync_ns"` // an append of 4 KiB with fsync, right before: the median of some
 }
 
 // Encode writes the run as indented JSON.

@@ -117,7 +117,17 @@ func checkScrolling(t *testing.T, ctx context.Context) {
 	if !found {
 		return // everything fits
 	}
-	do(t, ctx, chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.Sleep(300*time.Millisecond))
+	do(t, ctx, chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	for range 100 { // it scrolls smoothly, and late where others want the processors
+		scrolled, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.activeElement.scrollLeft > 0`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if scrolled {
+			break
+		}
+		do(t, ctx, chromedp.Sleep(50*time.Millisecond))
+	}
 	ask(t, ctx, `(() => {
 	  const b = document.activeElement;
 	  if (!b.matches('.box, .wide')) { return ['the focus is on ' + b.tagName]; }

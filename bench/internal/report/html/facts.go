@@ -71,6 +71,9 @@ func optionsOf(run *result.Run, tables []report.Table) []term {
 	if run.Stopped != "" {
 		terms = append(terms, term{"rounds left out", "only " + run.Stopped})
 	}
+	if weather := report.Weather(run); weather != "" {
+		terms = append(terms, term{"weather", weather})
+	}
 	return terms
 }
 
