@@ -261,8 +261,8 @@ func TestCellsGetTheSameTime(t *testing.T) {
 		}
 	}
 	plan.Subject = "slow"
-	plan.FitRounds(42*time.Second+verify, 0, 15)
-	if got, want := fmt.Sprint(plan.Tables[0].Rounds), "[12 3 2]"; got != want {
+	plan.FitRounds(52*time.Second+verify, 0, 15)
+	if got, want := fmt.Sprint(plan.Tables[0].Rounds), "[12 4 2]"; got != want {
 		t.Errorf("with a subject: rounds %s, want %s", got, want)
 	}
 	plan.Subject = ""

@@ -209,7 +209,7 @@ func EachRounds(t Table) string {
 			each = append(each, fmt.Sprintf("%s %d", r.Engine.Name, r.Rounds))
 		}
 	}
-	return "rounds, by the time one takes, of those no more than a quarter behind the best in something (" + Subject + ", which is in every ratio, has twice the time): " + strings.Join(each, ", ")
+	return "rounds, by the time one takes, of those no more than a quarter behind the best in something (" + Subject + ", which is in every ratio, has four times the time): " + strings.Join(each, ", ")
 }
 
 // Best returns the least figure of a column among the stores that take keeps.
