@@ -62,8 +62,9 @@ func resolved(dir string) string {
 // Close waits until open transactions have ended, writes what is in memory to
 // tables, merges them if there is not too much to merge (up to 256 MiB, or all of it where
 // memory holds as much as tables do), and releases everything. It is quick rather than
-// thorough: see Balanced. It reports errors of background work that nobody has seen. Closing
-// twice is fine. From the moment Close is called every new call on the DB fails with
+// thorough: see Balanced. It reports errors of background work that nobody has seen. Log files
+// that it has removed stay open for some milliseconds more, while their space is given
+// back: until then the file system cannot be unmounted. Closing twice is fine. From the moment Close is called every new call on the DB fails with
 // ErrClosed; transactions that are open go on, and may commit.
 func (db *DB) Close() error { return db.e.Close() }
 

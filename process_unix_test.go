@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
 )
@@ -303,8 +304,15 @@ func mountTmpfs(t *testing.T, options string) string {
 		t.Skipf("SKIPPED: cannot mount here: %s", out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %s", out)
+		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) { // Close lets go of removed files a little later
+			out, err := exec.Command("umount", dir).CombinedOutput()
+			if err == nil {
+				return
+			}
+			if time.Since(start) > 5*time.Second {
+				t.Errorf("umount: %s", out)
+				return
+			}
 		}
 	})
 	return dir
