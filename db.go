@@ -64,7 +64,8 @@ func resolved(dir string) string {
 // memory holds as much as tables do), and releases everything. It is quick rather than
 // thorough: see Balanced. It reports errors of background work that nobody has seen. Log files
 // that it has removed stay open for some milliseconds more, while their space is given
-// back: until then the file system cannot be unmounted. Closing twice is fine. From the moment Close is called every new call on the DB fails with
+// back: until then the file system can neither be unmounted nor be made read-only. Closing
+// twice is fine. From the moment Close is called every new call on the DB fails with
 // ErrClosed; transactions that are open go on, and may commit.
 func (db *DB) Close() error { return db.e.Close() }
 

@@ -303,24 +303,27 @@ func mountTmpfs(t *testing.T, options string) string {
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: cannot mount here: %s", out)
 	}
-	t.Cleanup(func() {
-		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) { // Close lets go of removed files a little later
-			out, err := exec.Command("umount", dir).CombinedOutput()
-			if err == nil {
-				return
-			}
-			if time.Since(start) > 5*time.Second {
-				t.Errorf("umount: %s", out)
-				return
-			}
-		}
-	})
+	t.Cleanup(func() { whenFree(t, "umount", dir) })
 	return dir
 }
 
 func remount(t *testing.T, dir, option string) {
 	t.Helper()
-	if out, err := exec.Command("mount", "-o", "remount,"+option, dir).CombinedOutput(); err != nil {
-		t.Fatalf("remount: %s", out)
+	whenFree(t, "mount", "-o", "remount,"+option, dir)
+}
+
+// whenFree runs a command about a mounted file system, again while it is busy: Close lets go
+// of files that it has removed some milliseconds later.
+func whenFree(t *testing.T, name string, args ...string) {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Since(start) > 5*time.Second {
+			t.Errorf("%s: %s", name, out)
+			return
+		}
 	}
 }
