@@ -25,7 +25,7 @@ func (s *Iters) Append(dst []base.Iterator, t *Table) []base.Iterator {
 	for i := range sorted {
 		if c := &sorted[i]; len(c.recs) > 0 {
 			it := s.take()
-			*it = Iter{t: t, c: c, chunk: c.recs, limit: t.limit.Load(), i: -1}
+			*it = Iter{t: t, c: c, recs: c.recs, limit: t.limit.Load(), i: -1}
 			dst = append(dst, it)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Iters) Reset() {
 type Iter struct {
 	t     *Table
 	c     *chunk
-	chunk []uint32 // its records
+	recs  []uint32 // its records
 	limit uint32
 	i     int
 	kind  base.Kind // of the record at position i
@@ -81,8 +81,8 @@ func (it *Iter) lookAhead(i int) {
 		return
 	}
 	it.window = min(max(2*it.window, firstWindow), lastWindow)
-	it.seen = min(i+it.window, len(it.chunk))
-	it.touch(it.chunk[min(i, it.seen):it.seen])
+	it.seen = min(i+it.window, len(it.recs))
+	it.touch(it.recs[min(i, it.seen):it.seen])
 }
 
 // touch reads a byte of every record's key, and value if values are asked for.
@@ -117,8 +117,8 @@ func (it *Iter) lowerBound(key []byte) int {
 // settle loads the key at position i, stepping over truncated records in
 // direction step, and reports whether there is one.
 func (it *Iter) settle(step int) bool {
-	for it.i >= 0 && it.i < len(it.chunk) {
-		if rec := it.chunk[it.i]; rec < it.limit {
+	for it.i >= 0 && it.i < len(it.recs) {
+		if rec := it.recs[it.i]; rec < it.limit {
 			it.kind, it.key = it.t.key(rec)
 			return true
 		}
@@ -138,7 +138,7 @@ func (it *Iter) begin(i int) bool {
 }
 
 // Last implements base.Iterator.
-func (it *Iter) Last() bool { it.i = len(it.chunk) - 1; return it.settle(-1) }
+func (it *Iter) Last() bool { it.i = len(it.recs) - 1; return it.settle(-1) }
 
 // SeekGE implements base.Iterator.
 func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.lowerBound(key)) }
@@ -165,13 +165,13 @@ func (it *Iter) NextKey() bool {
 	}
 	next := it.i + 1
 	it.lookAhead(next)
-	if next < len(it.chunk) && it.chunk[next] < it.limit {
-		if kind, key := it.t.key(it.chunk[next]); !bytes.Equal(key, it.key) {
+	if next < len(it.recs) && it.recs[next] < it.limit {
+		if kind, key := it.t.key(it.recs[next]); !bytes.Equal(key, it.key) {
 			it.i, it.kind, it.key = next, kind, key
 			return true
 		}
 	}
-	same := func(i int) bool { return i < len(it.chunk) && it.t.isKey(it.chunk[i], it.key) }
+	same := func(i int) bool { return i < len(it.recs) && it.t.isKey(it.recs[i], it.key) }
 	step := 1
 	for same(it.i + step) {
 		it.i, step = it.i+step, 2*step
@@ -201,7 +201,7 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 func (it *Iter) Key() []byte { return it.key }
 
 // Seq implements base.Iterator.
-func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.chunk[it.i]) }
+func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.recs[it.i]) }
 
 // Kind implements base.Iterator.
 func (it *Iter) Kind() base.Kind { return it.kind }
@@ -209,7 +209,7 @@ func (it *Iter) Kind() base.Kind { return it.kind }
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {
 	it.values = true
-	return it.t.entry(it.chunk[it.i]).Value, nil
+	return it.t.entry(it.recs[it.i]).Value, nil
 }
 
 // Err implements base.Iterator; it is always nil.
