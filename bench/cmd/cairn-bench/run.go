@@ -17,7 +17,6 @@ import (
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/harness"
-	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
@@ -172,7 +171,7 @@ func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 	if len(plan.Tables) == 0 {
 		return plan, fmt.Errorf("nothing to run: %s", strings.Join(plan.Unfit, "; "))
 	}
-	plan.Limit, plan.Subject = f.timeout, report.Subject
+	plan.Limit = f.timeout
 	return plan, f.fitKeys(plan)
 }
 

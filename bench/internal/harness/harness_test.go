@@ -242,8 +242,9 @@ func TestCheapestTablesGetTheTimeFirst(t *testing.T) {
 	}
 }
 
-// What takes least is done most often, so that all cells have the same time.
-func TestCellsGetTheSameTime(t *testing.T) {
+// What takes least is done most often: a tenth of the time is worth about three times the
+// rounds, as far as there may be so many.
+func TestCellsGetTheTimeWhereItIsWorthMost(t *testing.T) {
 	once := map[string]time.Duration{"fast": time.Second, "slow": 10 * time.Second, "absent": 0}
 	w := workload.Workload{Name: "w", Estimate: func(_ workload.Params, e engine.Info, _ time.Duration) time.Duration { return once[e.Name] }}
 	plan := Plan{Rounds: 1, Tables: []Table{{Workload: w}}}
@@ -254,18 +255,12 @@ func TestCellsGetTheSameTime(t *testing.T) {
 	for _, c := range []struct {
 		seconds int
 		rounds  string
-	}{{21, "[1 1 1]"}, {22, "[2 2 2]"}, {23, "[3 2 2]"}, {35, "[15 2 2]"}, {44, "[15 2 2]"}, {45, "[15 3 2]"}, {66, "[15 5 2]"}} {
+	}{{21, "[1 1 1]"}, {22, "[2 2 2]"}, {23, "[3 2 2]"}, {35, "[15 2 2]"}, {44, "[14 3 2]"}, {45, "[15 3 2]"}, {66, "[15 5 2]"}} {
 		plan.FitRounds(time.Duration(c.seconds)*time.Second+verify, 0, 15)
 		if got := fmt.Sprint(plan.Tables[0].Rounds); got != c.rounds {
 			t.Errorf("budget %d s: rounds %s, want %s", c.seconds, got, c.rounds)
 		}
 	}
-	plan.Subject = "slow"
-	plan.FitRounds(52*time.Second+verify, 0, 15)
-	if got, want := fmt.Sprint(plan.Tables[0].Rounds), "[12 4 2]"; got != want {
-		t.Errorf("with a subject: rounds %s, want %s", got, want)
-	}
-	plan.Subject = ""
 	plan.FitRounds(66*time.Second+verify, 0, 15)
 	var order []string
 	for n := range plan.Rounds {

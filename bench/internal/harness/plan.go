@@ -13,7 +13,6 @@ import (
 // Plan is what a run will do.
 type Plan struct {
 	Engines []engine.Driver
-	Subject string // the engine all are compared with
 	Tables  []Table
 	Rounds  int           // of the cell that has most
 	Matter  bool          // more rounds only for engines that may be the best in something
@@ -27,7 +26,10 @@ type Plan struct {
 type Table struct {
 	Workload workload.Workload
 	Params   workload.Params
-	Rounds   []int // by engine of the plan; nil: as many as the plan
+	Rounds   []int // by engine of the plan, in all; nil: as many as the plan
+
+	next   []bool    // by engine: is in the next round; nil: in all up to its last
+	credit []float64 // by engine: of a round, what is due and not yet done
 }
 
 // NewPlan lists the cells, for one round.
@@ -47,25 +49,42 @@ func NewPlan(engines []engine.Driver, workloads []workload.Workload, scale workl
 
 // FitRounds spreads a budget over the cells, by estimates; Run spreads it anew when the
 // first round has shown what they take. Every table is done once, then again, those that
-// take least first. What is left is spread so that all cells get the same time, those of
-// the subject four times as much: again and again the one that has had least is done once
-// more, up to most rounds. So a figure of milliseconds is the median of many rounds, one
-// of seconds of few; and what is in every ratio is the steadiest (as in Dunnett's design
-// of comparisons with a control, JASA 50, 1955, where the control gets more; and its figures
-// vary two to four times as much as those of engines that do nothing in the background).
+// take least first. What is left goes, again and again, to the cell in which one more round,
+// up to most, is worth most for the time it takes: it takes a part of 1/(m(m+1)) off the
+// variance of a figure that has had m. So a figure of milliseconds is the median of many
+// rounds, one of seconds of few (optimal computing budget allocation: Chen, Lin, Yucesan and
+// Chick, Discrete Event Dynamic Systems 10, 2000).
 //
-// Where only those matter that may be the best in something, each round decides which
-// these are, and the others are not done again: two thirds of the time would go to
-// figures that no comparison uses. What is left of the time is then spread anew.
+// Where only those rounds matter that steady a ratio of the subject to the best rival, what
+// varies and is in many of them, as the subject's figures are, gets more rounds, and what is
+// in none gets no other: two thirds of the time would go to figures that no comparison uses.
+// After each round what is left of the time is spread anew.
 func (p *Plan) FitRounds(budget, syncDelay time.Duration, most int) {
 	p.Budget, p.Most = budget, most
-	p.spread(1, p.estimates(syncDelay), p.EstimateOnce(syncDelay), nil)
+	so := newTally(p)
+	so.took, so.spent = p.estimates(syncDelay), p.EstimateOnce(syncDelay)
+	p.spread(1, so, nil)
 }
 
-// spread decides on the rounds after those that are done, at least the first: once says by
-// table and engine what a cell takes, what is done has taken spent, and matters says whose
-// rounds matter, nil: everybody's. Whoever was not in the last round stays out.
-func (p *Plan) spread(done int, once [][]time.Duration, spent time.Duration, matters func(table int, engine string) bool) {
+// tally is what the rounds so far have shown.
+type tally struct {
+	took  [][]time.Duration // by table and engine: the mean of a cell
+	did   [][]int           // by table and engine: how many
+	spent time.Duration     // all together
+}
+
+func newTally(p *Plan) tally {
+	so := tally{took: make([][]time.Duration, len(p.Tables)), did: make([][]int, len(p.Tables))}
+	for t := range p.Tables {
+		so.took[t], so.did[t] = make([]time.Duration, len(p.Engines)), make([]int, len(p.Engines))
+	}
+	return so
+}
+
+// spread decides on the rounds in all, n of which are done: stake says what the variance is
+// that rounds take off, nil: the same for all, and all are begun anew.
+func (p *Plan) spread(n int, so tally, stake func(table int, engine string) float64) {
+	spent := so.spent
 	afford := func(more time.Duration) bool {
 		if p.Budget > 0 && spent+more > p.Budget {
 			return false
@@ -76,49 +95,74 @@ func (p *Plan) spread(done int, once [][]time.Duration, spent time.Duration, mat
 	cheapest := make([]int, len(p.Tables))
 	for t := range p.Tables {
 		cheapest[t] = t
-		rounds := slices.Repeat([]int{1}, len(p.Engines))
-		for e := range rounds {
-			if done > 1 {
-				rounds[e] = min(p.rounds(t, e), done)
-			}
+		p.Tables[t].Rounds = make([]int, len(p.Engines))
+		for e, did := range so.did[t] {
+			p.Tables[t].Rounds[e] = max(1, did)
 		}
-		p.Tables[t].Rounds = rounds
 	}
-	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(once[a]), sum(once[b])) })
+	slices.SortStableFunc(cheapest, func(a, b int) int { return cmp.Compare(sum(so.took[a]), sum(so.took[b])) })
 	var shares []share // of the cells that may get more rounds
 	for _, t := range cheapest {
-		if p.Most < 2 || matters == nil && !afford(sum(once[t])) {
+		if p.Most < 2 || stake == nil && !afford(sum(so.took[t])) {
 			continue
 		}
 		for e, d := range p.Engines {
-			one := share{&p.Tables[t].Rounds[e], once[t][e], 1}
-			if d.Info.Name == p.Subject {
-				one.weight = 4
-			}
-			if matters == nil {
+			one := share{&p.Tables[t].Rounds[e], so.took[t][e], 1}
+			if stake == nil {
 				*one.rounds = 2
+			} else {
+				one.stake = stake(t, d.Info.Name)
 			}
-			if one.once > 0 && (matters == nil || *one.rounds == done && matters(t, d.Info.Name)) {
+			if one.worth() > 0 {
 				shares = append(shares, one)
 			}
 		}
 	}
 	for len(shares) > 0 {
-		least := 0
+		most := 0
 		for i, s := range shares {
-			if s.had() < shares[least].had() {
-				least = i
+			if s.worth() > shares[most].worth() {
+				most = i
 			}
 		}
-		if s := shares[least]; *s.rounds < p.Most && afford(s.once) {
+		if s := shares[most]; *s.rounds < p.Most && afford(s.once) {
 			*s.rounds++
 		} else {
-			shares = slices.Delete(shares, least, least+1)
+			shares = slices.Delete(shares, most, most+1)
 		}
 	}
-	p.Rounds = 1
-	for _, t := range p.Tables {
-		p.Rounds = max(p.Rounds, slices.Max(append(t.Rounds, 1)))
+	p.Rounds = n
+	for t, table := range p.Tables {
+		for e, rounds := range table.Rounds {
+			p.Rounds = max(p.Rounds, n+rounds-max(1, so.did[t][e]))
+		}
+	}
+	if stake != nil {
+		p.schedule(n, so)
+	}
+}
+
+// schedule decides which cells are in the round after the n that are done: those that have
+// fewer rounds than others have them at even distances. A machine's speed drifts, and what is
+// compared should be of the same times.
+func (p *Plan) schedule(n int, so tally) {
+	left := max(1, p.Rounds-n)
+	for t := range p.Tables {
+		table := &p.Tables[t]
+		if table.credit == nil {
+			table.credit = make([]float64, len(p.Engines))
+		}
+		table.next = make([]bool, len(p.Engines))
+		for e, rounds := range table.Rounds {
+			more := rounds - max(1, so.did[t][e])
+			if more <= 0 {
+				continue
+			}
+			if table.credit[e] += float64(more) / float64(left); table.credit[e] >= 0.5 {
+				table.next[e] = true
+				table.credit[e]--
+			}
+		}
 	}
 }
 
@@ -126,12 +170,16 @@ func (p *Plan) spread(done int, once [][]time.Duration, spent time.Duration, mat
 type share struct {
 	rounds *int
 	once   time.Duration // that one takes
-	weight int
+	stake  float64       // the variance of one
 }
 
-// had is the time that the cell has had, by its weight.
-func (s share) had() time.Duration {
-	return time.Duration(*s.rounds) * s.once / time.Duration(s.weight)
+// worth is what one more round takes off the variance, for the time it takes.
+func (s share) worth() float64 {
+	if s.once <= 0 {
+		return 0
+	}
+	m := float64(*s.rounds)
+	return s.stake / (m * (m + 1)) / s.once.Seconds()
 }
 
 func sum(times []time.Duration) (total time.Duration) {
@@ -237,9 +285,17 @@ func (p *Plan) round(n int) []cell {
 func (p *Plan) turn(table, round int) []cell {
 	var cells []cell
 	for i := range p.Engines {
-		if e := (i + round - 1) % len(p.Engines); p.rounds(table, e) >= round {
+		if e := (i + round - 1) % len(p.Engines); p.in(table, e, round) {
 			cells = append(cells, cell{p.Tables[table], table, p.Engines[e], e, round, len(cells) + 1})
 		}
 	}
 	return cells
+}
+
+// in reports whether an engine does a table in a round, the next one.
+func (p *Plan) in(table, engine, round int) bool {
+	if next := p.Tables[table].next; next != nil {
+		return next[engine]
+	}
+	return p.rounds(table, engine) >= round
 }

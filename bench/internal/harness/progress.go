@@ -56,8 +56,8 @@ func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
 	}
 }
 
-// replan is told what is left after n rounds, whose cells took as long as given.
-func (p *Progress) replan(plan *Plan, n int, took [][]time.Duration) {
+// replan is told what is left after some rounds, and what these have shown.
+func (p *Progress) replan(plan *Plan, so tally) {
 	if p == nil {
 		return
 	}
@@ -65,10 +65,10 @@ func (p *Progress) replan(plan *Plan, n int, took [][]time.Duration) {
 	defer p.mu.Unlock()
 	p.total, p.left, p.expected, p.spent = plan.Cells(), 0, 0, 0
 	p.once = nil
-	for t := range took {
-		p.once = append(p.once, slices.Clone(took[t]))
-		for e := range took[t] {
-			p.left += time.Duration(max(0, plan.rounds(t, e)-n)) * took[t][e]
+	for t := range so.took {
+		p.once = append(p.once, slices.Clone(so.took[t]))
+		for e := range so.took[t] {
+			p.left += time.Duration(max(0, plan.rounds(t, e)-so.did[t][e])) * so.took[t][e]
 		}
 	}
 }

@@ -9,25 +9,44 @@ import (
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
+// shown is what so many rounds of all cells have shown that take that long.
+func shown(rounds int, spent time.Duration, took ...[]time.Duration) tally {
+	so := tally{took: took, spent: spent}
+	for range took {
+		so.did = append(so.did, []int{rounds, rounds})
+	}
+	return so
+}
+
 func TestRoundsFollowWhatTheFirstTook(t *testing.T) {
 	plan := planOf(10, 1, 3)
 	plan.FitRounds(15*time.Minute, 0, 3)
-	took := [][]time.Duration{halves(2), halves(6), halves(1)}
+	so := shown(1, 9*time.Minute, halves(2), halves(6), halves(1))
 	r := &runner{plan: &plan, run: &result.Run{}}
-	r.fit(1, took, 9*time.Minute)
+	r.fit(1, so)
 	if got := fmt.Sprint(plan.rounds(0, 0), plan.rounds(1, 0), plan.rounds(2, 0)); got != "3 1 3" || r.run.Rounds != 3 {
 		t.Errorf("rounds %s, %d at most; want 3 1 3 and 3", got, r.run.Rounds)
 	}
 	plan = planOf(10, 1, 3)
 	plan.FitRounds(15*time.Minute, 0, 3)
-	plan.spread(1, took, 9*time.Minute, func(table int, _ string) bool { return table == 1 })
+	plan.spread(1, so, only(1))
 	if got := fmt.Sprint(plan.rounds(0, 0), plan.rounds(1, 0), plan.rounds(1, 1), plan.rounds(2, 0)); got != "1 2 2 1" {
 		t.Errorf("rounds %s, where only the second table's matter and two fit; want 1 2 2 1", got)
 	}
 	fixed := planOf(1)
 	r = &runner{plan: &fixed, run: &result.Run{}}
-	if r.fit(1, [][]time.Duration{halves(60)}, time.Hour); fixed.Rounds != 1 || fixed.Tables[0].Rounds != nil {
+	if r.fit(1, shown(1, time.Hour, halves(60))); fixed.Rounds != 1 || fixed.Tables[0].Rounds != nil {
 		t.Error("a plan without a choice of rounds was changed")
+	}
+}
+
+// only the rounds of one table matter.
+func only(table int) func(int, string) float64 {
+	return func(t int, _ string) float64 {
+		if t == table {
+			return 1
+		}
+		return 0
 	}
 }
 
@@ -37,23 +56,61 @@ func halves(minutes int) []time.Duration {
 }
 
 // After later rounds the time is spread anew: what turned out to take longer is done less
-// often, and who no longer matters, or was not in the last round, not at all.
+// often, and who no longer matters not at all.
 func TestRoundsFollowWhatLaterOnesTook(t *testing.T) {
 	plan := planOf(10, 1)
 	plan.FitRounds(28*time.Minute, 0, 9)
-	all := func(int, string) bool { return true }
-	plan.spread(1, [][]time.Duration{halves(2), halves(2)}, 4*time.Minute, all)
+	all := func(int, string) float64 { return 1 }
+	plan.spread(1, shown(1, 4*time.Minute, halves(2), halves(2)), all)
 	if got := plan.rounds(0, 0); got != 7 {
 		t.Fatalf("%d rounds of 4 min in the 24 that are left; want 7 with the first", got)
 	}
-	plan.Tables[1].Rounds = []int{1, 2}
-	plan.spread(2, [][]time.Duration{halves(4), halves(4)}, 10*time.Minute, all)
-	if got := fmt.Sprint(plan.Tables[0].Rounds, plan.Tables[1].Rounds); got != "[5 5] [1 5]" {
-		t.Errorf("rounds %s; want 3 more of 2 min for each of three cells, none for who was out", got)
+	so := shown(2, 10*time.Minute, halves(4), halves(4))
+	so.did[1][0] = 1
+	plan.spread(2, so, all)
+	if got := fmt.Sprint(plan.Tables[0].Rounds, plan.Tables[1].Rounds); got != "[4 4] [4 4]" {
+		t.Errorf("rounds %s; want those who had fewer to have as many", got)
 	}
-	plan.spread(3, [][]time.Duration{halves(4), halves(4)}, 16*time.Minute, func(table int, _ string) bool { return table == 0 })
-	if got := fmt.Sprint(plan.Tables[0].Rounds, plan.Tables[1].Rounds); got != "[6 6] [1 3]" {
+	plan.spread(3, shown(3, 16*time.Minute, halves(4), halves(4)), only(0))
+	if got := fmt.Sprint(plan.Tables[0].Rounds, plan.Tables[1].Rounds); got != "[6 6] [3 3]" {
 		t.Errorf("rounds %s; want all that is left for the first table", got)
+	}
+}
+
+// More is at stake for who varies more and is in more comparisons.
+func TestRoundsGoWhereMostIsAtStake(t *testing.T) {
+	plan := planOf(2)
+	plan.Engines[0].Info.Name = "steady"
+	plan.FitRounds(time.Hour, 0, 15)
+	plan.Budget = 12 * time.Minute
+	plan.spread(1, shown(1, 2*time.Minute, halves(2)), func(_ int, engine string) float64 {
+		if engine == "steady" {
+			return 1
+		}
+		return 4
+	})
+	if got := fmt.Sprint(plan.Tables[0].Rounds); got != "[4 8]" {
+		t.Errorf("rounds %s of 10 more; want about twice as many for four times the variance", got)
+	}
+}
+
+// Who has fewer rounds than others has them at even distances.
+func TestFewRoundsAreSpreadOverTheRun(t *testing.T) {
+	plan := planOf(3)
+	plan.Engines = append(plan.Engines, plan.Engines[0])
+	plan.Tables[0].Rounds = []int{13, 4, 1}
+	plan.Rounds = 13
+	so := tally{did: [][]int{{1, 1, 1}}}
+	times := [3][]int{{1}, {1}, {1}}
+	for n := 1; n < plan.Rounds; n++ {
+		plan.schedule(n, so)
+		for _, c := range plan.turn(0, n+1) {
+			so.did[0][c.engine]++
+			times[c.engine] = append(times[c.engine], n+1)
+		}
+	}
+	if got := fmt.Sprint(times); got != "[[1 2 3 4 5 6 7 8 9 10 11 12 13] [1 3 8 11] [1]]" {
+		t.Errorf("rounds %s", got)
 	}
 }
 
@@ -70,8 +127,8 @@ func TestTally(t *testing.T) {
 		{Workload: id, Engine: names[0], Round: 2, Elapsed: 4 * time.Second},
 		{Workload: id, Engine: names[0], Round: 3, Elapsed: time.Hour},
 	}}}
-	took, spent := r.tally(2)
-	if got := fmt.Sprint(took, spent); got != "[[0s 0s] [3s 3s]] 9s" {
+	so := r.tally(2)
+	if got := fmt.Sprint(so.took, so.did, so.spent); got != "[[0s 0s] [3s 3s]] [[0 0] [2 1]] 9s" {
 		t.Errorf("%s; want the means of two rounds and one, and their sum", got)
 	}
 }

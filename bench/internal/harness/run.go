@@ -65,55 +65,54 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 			run.Stopped = fmt.Sprintf("what was done before the run ended early, in round %d: %v", n, err)
 			return run, err
 		}
-		took, spent := r.tally(n)
-		r.fit(n, took, verified+spent)
+		so := r.tally(n)
+		so.spent += verified
+		r.fit(n, so)
 	}
 	return run, nil
 }
 
-// tally returns the mean of what each cell took in the first n rounds, and what all did.
-func (r *runner) tally(n int) (took [][]time.Duration, spent time.Duration) {
-	engines, times := map[string]int{}, make([][]int, len(r.plan.Tables))
+// tally sums up what the first n rounds have shown of each cell.
+func (r *runner) tally(n int) tally {
+	so := newTally(r.plan)
+	engines := map[string]int{}
 	for e, d := range r.plan.Engines {
 		engines[d.Info.Name] = e
 	}
 	tables := map[string]int{}
 	for t, table := range r.plan.Tables {
 		tables[table.Params.ID()] = t
-		took, times[t] = append(took, make([]time.Duration, len(r.plan.Engines))), make([]int, len(r.plan.Engines))
 	}
 	for _, c := range r.run.Cells {
 		if t, e := tables[c.Workload], engines[c.Engine]; c.Round <= n {
-			took[t][e] += c.Elapsed
-			times[t][e]++
-			spent += c.Elapsed
+			so.took[t][e] += c.Elapsed
+			so.did[t][e]++
+			so.spent += c.Elapsed
 		}
 	}
-	for t := range took {
-		for e := range took[t] {
-			took[t][e] /= time.Duration(max(1, times[t][e]))
+	for t := range so.took {
+		for e := range so.took[t] {
+			so.took[t][e] /= time.Duration(max(1, so.did[t][e]))
 		}
 	}
-	return took, spent
+	return so
 }
 
-// fit spreads what is left of the budget after n rounds by what cells took in them, all
-// together spent. Where only those rounds matter of who may be the best in something, the
-// race is narrowed from round to round, as more is known: after the first, a half behind is
-// not yet out of it, in the end a quarter is (racing: Maron and Moore, NIPS 6, 1993).
-func (r *runner) fit(n int, took [][]time.Duration, spent time.Duration) {
+// fit spreads what is left of the budget after n rounds by what they have shown. Where only
+// those rounds matter that steady a ratio of the subject to the best rival, the race for
+// being that is narrowed as more is known (racing: Maron and Moore, NIPS 6, 1993).
+func (r *runner) fit(n int, so tally) {
 	if r.plan.Most == 0 || n > 1 && !r.plan.Matter {
 		return
 	}
-	var matters func(table int, engine string) bool
+	var stake func(table int, engine string) float64
 	if r.plan.Matter {
 		tables := report.Tabulate(r.run)
-		within := 1.25 + 0.25/float64(n)
-		matters = func(table int, engine string) bool { return tables[table].Contends(engine, within) }
+		stake = func(table int, engine string) float64 { return tables[table].Stake(engine) }
 	}
-	r.plan.spread(n, took, spent, matters)
+	r.plan.spread(n, so, stake)
 	r.run.Rounds = r.plan.Rounds
-	r.cfg.Progress.replan(r.plan, n, took)
+	r.cfg.Progress.replan(r.plan, so)
 }
 
 type runner struct {
@@ -321,7 +320,7 @@ func conditions(w workload.Workload, p workload.Params) []string {
 		all = append(all, "only the engines that the article measured, and Cairn: every engine does the sound variant beside it")
 	}
 	if n := w.Repeats(p); n > 1 {
-		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, but of resident memory those of the first", n))
+		all = append(all, fmt.Sprintf("all of it done %d times in one process, each time with a new store, the Go heap collected before; figures are the medians, but of allocations the means, of resident memory those of the first", n))
 	}
 	return all
 }

@@ -87,7 +87,7 @@ func TestEachRounds(t *testing.T) {
 		t.Errorf("the same rounds for all: %q", got)
 	}
 	uneven := Table{Rows: []Row{row("cairn", 9), row("absent", 0), row("rival", 2)}}
-	if got, want := EachRounds(uneven), "rounds, by the time one takes, of those no more than a quarter behind the best in something (cairn, which is in every ratio, has four times the time): cairn 9, rival 2"; got != want {
+	if got, want := EachRounds(uneven), "rounds, where they steady the ratios of cairn to the best rivals most for the time they take: cairn 9, rival 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -19,8 +19,9 @@ type Figure struct {
 	Median    float64
 	Low, High float64
 	Rounds    int
-	Interval  bool   // Low and High are a 95 % confidence interval, else the range of the rounds
-	None      string // why there is no figure; empty if there is one
+	Interval  bool    // Low and High are a 95 % confidence interval, else the range of the rounds
+	squares   float64 // sum of the squared distances of the rounds' logarithms from their mean
+	None      string  // why there is no figure; empty if there is one
 }
 
 // Known reports whether there is a figure.
@@ -145,7 +146,7 @@ func makeFigure(key string, cells []result.Cell) Figure {
 func Summarise(values []float64) Figure {
 	s := benchmath.NewSample(values, &benchmath.DefaultThresholds)
 	sum := benchmath.AssumeNothing.Summary(s, 0.95)
-	f := Figure{Median: sum.Center, Low: sum.Lo, High: sum.Hi, Rounds: len(values), Interval: true}
+	f := Figure{Median: sum.Center, Low: sum.Lo, High: sum.Hi, Rounds: len(values), Interval: true, squares: logSquares(values)}
 	if math.IsInf(sum.Lo, 0) || math.IsInf(sum.Hi, 0) || math.IsNaN(sum.Lo) {
 		f.Low, f.High, f.Interval = s.Values[0], s.Values[len(s.Values)-1], false
 	}
@@ -209,7 +210,7 @@ func EachRounds(t Table) string {
 			each = append(each, fmt.Sprintf("%s %d", r.Engine.Name, r.Rounds))
 		}
 	}
-	return "rounds, by the time one takes, of those no more than a quarter behind the best in something (" + Subject + ", which is in every ratio, has four times the time): " + strings.Join(each, ", ")
+	return "rounds, where they steady the ratios of " + Subject + " to the best rivals most for the time they take: " + strings.Join(each, ", ")
 }
 
 // Best returns the least figure of a column among the stores that take keeps.
@@ -235,24 +236,6 @@ func AnyEngine(Row) bool { return true }
 // commits of one that loses none, nor for the sizes of its open store.
 func rivalIn(c result.Column) func(Row) bool {
 	return func(r Row) bool { return r.Engine.Name != Subject && (r.Loses == "" || !c.Writes && !c.Open) }
-}
-
-// Contends reports whether an engine is in a ratio of Cairn to the best rival, or may be
-// when all is measured again: it is Cairn, or in a ranked column its figure is no more than
-// within times the best rival's.
-func (t Table) Contends(engine string, within float64) bool {
-	row, ok := t.Find(engine)
-	if !ok || engine == Subject {
-		return ok
-	}
-	for _, col := range t.Workload.Columns {
-		_, best, any := t.Best(col.Key, rivalIn(col))
-		have := row.Figures[col.Key]
-		if col.Ranked && any && have.Known() && rivalIn(col)(row) && !row.Engine.Floor && col.Unit.Ratio(have.Median, best.Median) <= within {
-			return true
-		}
-	}
-	return false
 }
 
 // Gap is a figure of Cairn beside the best rival's.

@@ -29,6 +29,7 @@ func init() {
 const (
 	loadBatch = 1000
 	loadRange = 100 // pairs of a range scan
+	loadReads = 100 * time.Millisecond
 )
 
 func loadRanges(n int) int { return min(10_000, max(1, n/20)) }
@@ -58,6 +59,7 @@ func loadConditions(p Params) []string {
 		"settle = until flushes and compactions that are due have ended, where the engine lets one see it: up to the first of 50 ms without any",
 		loadGets(p),
 		fmt.Sprintf("then all keys, all pairs, and %d scans of %d pairs from random keys (time per scan); every value compared, order and completeness checked", loadRanges(p.N), loadRange),
+		fmt.Sprintf("each kind of read is made again until %s are over, and all of it counts", loadReads),
 		"reads are made after settling, before close, the page cache as the load left it; after close the store is opened again (reopen) and every key read (not timed)",
 	}
 }
@@ -71,9 +73,10 @@ func loadGets(p Params) string {
 
 func loadEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
-	total := starting + 2*c.opening() + times(p.N, c.batched()) + times(3*p.N, c.get()) + times(3*p.N, c.walked())
+	gets, walk := times(p.N, c.get()), times(p.N, c.walked())
+	total := starting + 2*c.opening() + times(p.N, c.batched()) + gets + 2*max(gets, loadReads) + walk + 2*max(walk, loadReads)
 	if e.Can(engine.CanScan) {
-		total += times(loadRanges(p.N), c.scanned(loadRange))
+		total += max(times(loadRanges(p.N), c.scanned(loadRange)), loadReads)
 	}
 	if c.sync {
 		total += times(p.N/loadBatch, c.put())
@@ -153,14 +156,13 @@ func (l *load) settle() error {
 }
 
 func (l *load) readAll() error {
-	_, err := l.rec.Phase("get", l.n, func() error { return l.getAll(l.store, l.gets[0]) })
-	if err != nil {
+	if err := l.rec.Reads("get", l.n, loadReads, func() error { return l.getAll(l.store, l.gets[0]) }); err != nil {
 		return err
 	}
 	if why, no := l.d.Info.Cannot[engine.CanShare]; no {
 		l.rec.None(why, "get2")
 	} else {
-		_, err := l.rec.Phase("get2", l.n, func() error {
+		err := l.rec.Reads("get2", l.n, loadReads, func() error {
 			return together(2, func(g int) error { return l.getAll(l.store, l.gets[1+g]) })
 		})
 		if err != nil {

@@ -13,9 +13,10 @@ func (l *load) walkKeys() error {
 		l.rec.None(l.d.Info.Cannot[engine.CanKeys], "keys")
 		return nil
 	}
-	w := l.newWalk(l.d.Info.Can(engine.CanOrder))
-	_, err := l.rec.Phase("keys", l.n, func() error { return w.end(walker.Keys(w.key)) })
-	return err
+	return l.rec.Reads("keys", l.n, loadReads, func() error {
+		w := l.newWalk(l.d.Info.Can(engine.CanOrder))
+		return w.end(walker.Keys(w.key))
+	})
 }
 
 func (l *load) walkPairs() error {
@@ -24,9 +25,10 @@ func (l *load) walkPairs() error {
 		l.rec.None(l.d.Info.Cannot[engine.CanPairs], "pairs")
 		return nil
 	}
-	w := l.newWalk(l.d.Info.Can(engine.CanOrder))
-	_, err := l.rec.Phase("pairs", l.n, func() error { return w.end(walker.Pairs(w.pair)) })
-	return err
+	return l.rec.Reads("pairs", l.n, loadReads, func() error {
+		w := l.newWalk(l.d.Info.Can(engine.CanOrder))
+		return w.end(walker.Pairs(w.pair))
+	})
 }
 
 func (l *load) walkRanges() error {
@@ -40,7 +42,7 @@ func (l *load) walkRanges() error {
 		return err
 	}
 	from := chooser.Draw(loadRanges(l.n))
-	_, err = l.rec.Phase("range", len(from), func() error {
+	return l.rec.Reads("range", len(from), loadReads, func() error {
 		for _, id := range from {
 			if err := l.scanFrom(scanner, int(id), loadRange); err != nil {
 				return err
@@ -48,7 +50,6 @@ func (l *load) walkRanges() error {
 		}
 		return nil
 	})
-	return err
 }
 
 // scanFrom reads up to n pairs from key id on: these, in order, and no others.

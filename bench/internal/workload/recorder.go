@@ -89,6 +89,23 @@ func (r *Recorder) Phase(key string, ops int, fn func() error) (Span, error) {
 	return span, err
 }
 
+// Reads is Phase for work that changes nothing: all of it is done again and again until
+// atLeast is over, and counts from the first. On a shared machine what takes some
+// milliseconds takes twice as long while others use the same core.
+func (r *Recorder) Reads(key string, ops int, atLeast time.Duration, fn func() error) error {
+	passes := 0
+	span, err := Measure(func() error {
+		for start := time.Now(); passes == 0 || time.Since(start) < atLeast; passes++ {
+			if err := fn(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.PerOp(key, span, ops*max(1, passes))
+	return err
+}
+
 // PerOp records a span divided by its operations as key, key_B and key_allocs.
 func (r *Recorder) PerOp(key string, s Span, ops int) {
 	r.Set(key, float64(s.Time)/float64(ops))

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -66,8 +67,9 @@ func withNewDirectory(dir string, fn func(rec *Recorder, dir string) error) (*Re
 }
 
 // combine makes one record of several of the same work. Figures and percentiles are
-// medians; those of resident memory are of the first: what later ones find in the process
-// is not of their work. What one of them has a reason not to have, the whole has not.
+// medians, but allocations means, since a buffer that is pooled is allocated now and then;
+// those of resident memory are of the first: what later ones find in the process is not of
+// their work. What one of them has a reason not to have, the whole has not.
 func combine(parts []*Recorder) *Recorder {
 	all := &Recorder{
 		NA: map[string]string{}, Series: parts[0].Series,
@@ -98,7 +100,8 @@ func (r *Recorder) keepResident(parts []*Recorder) {
 	}
 }
 
-// medians takes the middle one of each figure, of those parts that have it.
+// medians takes the middle one of each figure, of allocations the mean, of those parts that
+// have it.
 func medians(parts []*Recorder, of func(*Recorder) map[string]float64) map[string]float64 {
 	values := map[string][]float64{}
 	for _, part := range parts {
@@ -108,9 +111,23 @@ func medians(parts []*Recorder, of func(*Recorder) map[string]float64) map[strin
 	}
 	middle := map[string]float64{}
 	for key, all := range values {
-		middle[key] = median(all)
+		if middle[key] = median(all); ofAllocations(key) {
+			middle[key] = mean(all)
+		}
 	}
 	return middle
+}
+
+// ofAllocations reports whether key is a figure of the Go heap, as PerOp names them.
+func ofAllocations(key string) bool {
+	return strings.HasSuffix(key, "_B") || strings.HasSuffix(key, "_allocs")
+}
+
+func mean(values []float64) (mean float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	return mean
 }
 
 // median is the middle value, or the mean of the two in the middle. It sorts values, of

@@ -22,10 +22,10 @@ func recorded(metrics map[string]float64) *Recorder {
 }
 
 func TestRepeatsAreCombined(t *testing.T) {
-	a := recorded(map[string]float64{"put": 9, "get": 1, result.PeakRSS: 70, result.RSSBefore: 50})
-	b := recorded(map[string]float64{"put": 1, "get": 2, result.PeakRSS: 90, result.RSSBefore: 60})
-	c := recorded(map[string]float64{"put": 2, "get": 3, result.PeakRSS: 80, result.RSSBefore: 40, "some": 5})
-	d := recorded(map[string]float64{"put": 4, "get": 4, result.PeakRSS: 60, result.RSSBefore: 30, "some": 8})
+	a := recorded(map[string]float64{"put": 9, "put_B": 40, "put_allocs": 1, "get": 1, result.PeakRSS: 70, result.RSSBefore: 50})
+	b := recorded(map[string]float64{"put": 1, "put_B": 3100, "put_allocs": 3, "get": 2, result.PeakRSS: 90, result.RSSBefore: 60})
+	c := recorded(map[string]float64{"put": 2, "put_B": 40, "put_allocs": 2, "get": 3, result.PeakRSS: 80, result.RSSBefore: 40, "some": 5})
+	d := recorded(map[string]float64{"put": 4, "put_B": 20, "put_allocs": 0, "get": 4, result.PeakRSS: 60, result.RSSBefore: 30, "some": 8})
 	a.Latency = map[string]float64{"put p99": 3}
 	b.Latency = map[string]float64{"put p99": 9}
 	c.Latency = map[string]float64{"put p99": 4}
@@ -42,8 +42,8 @@ func TestRepeatsAreCombined(t *testing.T) {
 		rec  *Recorder
 		want map[string]float64
 	}{
-		{"of three", odd, map[string]float64{"put": 2, "some": 5, result.PeakRSS: 70, result.RSSBefore: 50}},
-		{"of four", even, map[string]float64{"put": 3, "some": 6.5, result.PeakRSS: 70, result.RSSBefore: 50}},
+		{"of three", odd, map[string]float64{"put": 2, "put_B": 1060, "put_allocs": 2, "some": 5, result.PeakRSS: 70, result.RSSBefore: 50}},
+		{"of four", even, map[string]float64{"put": 3, "put_B": 800, "put_allocs": 1.5, "some": 6.5, result.PeakRSS: 70, result.RSSBefore: 50}},
 	} {
 		if fmt.Sprint(of.rec.Metrics) != fmt.Sprint(of.want) {
 			t.Errorf("%s: %v, want %v", of.what, of.rec.Metrics, of.want)

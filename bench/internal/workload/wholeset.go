@@ -165,18 +165,20 @@ func (w *wholeSet) getPasses() error {
 	})
 }
 
-// median measures fn several times and records the middle time and allocations.
+// median measures fn several times and records the middle time, and the mean of allocations.
 func (w *wholeSet) median(key string, passes int, fn func() error) error {
-	spans := make([]Span, 0, passes)
+	spans, all := make([]Span, 0, passes), Span{}
 	for range passes {
 		span, err := Measure(fn)
 		if err != nil {
 			return err
 		}
 		spans = append(spans, span)
+		all.add(span)
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return int(a.Time - b.Time) })
-	w.rec.PerOp(key, spans[len(spans)/2], w.n)
+	each := uint64(passes)
+	w.rec.PerOp(key, Span{spans[len(spans)/2].Time, all.Bytes / each, all.Allocs / each}, w.n)
 	return nil
 }
 

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cairndb/cairn/bench/internal/result"
+)
+
+// Stake is what rounds of an engine are worth: the sum of the variances of a round, each of
+// the logarithm of a figure, over the figures that are in a ratio of Cairn to the best
+// rival. Where several may be the best, each has its part. It is 0 where no ratio hangs on
+// the engine. After m rounds one more takes about Stake/(m(m+1)) off the variance of these
+// ratios.
+func (t Table) Stake(engine string) float64 {
+	row, ok := t.Find(engine)
+	if !ok {
+		return 0
+	}
+	sum := 0.0
+	for _, col := range t.Workload.Columns {
+		near := t.near(col)
+		switch have := row.Figures[col.Key]; {
+		case !have.Known():
+		case engine == Subject && len(near) > 0:
+			sum += have.variance(col.Unit)
+		case slices.Contains(near, engine):
+			sum += have.variance(col.Unit) / float64(len(near))
+		}
+	}
+	return sum
+}
+
+// near lists the rivals of Cairn that may be the best in a ranked column: after one round
+// whoever is no more than a third behind, after many an eighth.
+func (t Table) near(col result.Column) (names []string) {
+	_, best, ok := t.Best(col.Key, rivalIn(col))
+	if !col.Ranked || !ok || !t.has(Subject, col) {
+		return nil
+	}
+	for _, r := range t.Rows {
+		have := r.Figures[col.Key]
+		if !have.Known() || !rivalIn(col)(r) || r.Engine.Floor || r.Unsynced != "" {
+			continue
+		}
+		if col.Unit.Ratio(have.Median, best.Median) <= 1.1+0.25/float64(have.Rounds) {
+			names = append(names, r.Engine.Name)
+		}
+	}
+	return names
+}
+
+func (t Table) has(engine string, col result.Column) bool {
+	row, ok := t.Find(engine)
+	return ok && row.Figures[col.Key].Known()
+}
+
+// variance of one round's logarithm: what the rounds show and what is usual, which counts
+// as two of them. No more than of a third up or down: what varies by more than that is not
+// steadied by some rounds more.
+func (f Figure) variance(u result.Unit) float64 {
+	if f.Median <= u.Least() {
+		return 0
+	}
+	const most = 0.3
+	usual := usualScatter(u)
+	return min((2*usual*usual+f.squares)/float64(2+f.Rounds-1), most*most)
+}
+
+// usualScatter is the usual standard deviation of a round's logarithm, on two shared cores.
+func usualScatter(u result.Unit) float64 {
+	switch u {
+	case result.Nanos, result.NanosPerOp:
+		return 0.25
+	case result.BytesPerOp, result.AllocsPerOp:
+		return 0.15
+	}
+	return 0.05
+}
+
+// logSquares is the sum of the squared distances of the logarithms of values from their
+// mean; 0 if one has none.
+func logSquares(values []float64) float64 {
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		if v <= 0 {
+			return 0
+		}
+		mean += math.Log(v) / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (math.Log(v) - mean) * (math.Log(v) - mean)
+	}
+	return squares
+}
