@@ -1,12 +1,16 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
 // shown is what so many rounds of all cells have shown that take that long.
@@ -114,7 +118,8 @@ func TestFewRoundsAreSpreadOverTheRun(t *testing.T) {
 	}
 }
 
-// A tally has what the rounds took that are counted, whoever did them.
+// A tally has what the rounds took that are counted, whoever did them, stolen time left out
+// of what a cell takes.
 func TestTally(t *testing.T) {
 	plan := planOf(10, 1)
 	id, names := plan.Tables[1].Params.ID(), []string{"one", "two"}
@@ -124,11 +129,36 @@ func TestTally(t *testing.T) {
 	r := &runner{plan: &plan, run: &result.Run{Cells: []result.Cell{
 		{Workload: id, Engine: names[0], Round: 1, Elapsed: 2 * time.Second},
 		{Workload: id, Engine: names[1], Round: 1, Elapsed: 3 * time.Second},
-		{Workload: id, Engine: names[0], Round: 2, Elapsed: 4 * time.Second},
+		{Workload: id, Engine: names[0], Round: 2, Elapsed: 16 * time.Second, Weather: &result.Weather{Stolen: 0.75}},
 		{Workload: id, Engine: names[0], Round: 3, Elapsed: time.Hour},
 	}}}
 	so := r.tally(2)
-	if got := fmt.Sprint(so.took, so.did, so.spent); got != "[[0s 0s] [3s 3s]] [[0 0] [2 1]] 9s" {
+	if got := fmt.Sprint(so.took, so.did, so.spent); got != "[[0s 0s] [3s 3s]] [[0 0] [2 1]] 21s" {
 		t.Errorf("%s; want the means of two rounds and one, and their sum", got)
+	}
+}
+
+// A run whose rounds take longer than their cells alone ends when nothing more fits.
+func TestARunEndsWithItsBudget(t *testing.T) {
+	var engines []engine.Driver
+	for _, name := range []string{"cairn", "good"} {
+		d, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, d)
+	}
+	w, err := workload.Find("w1/sound")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{N: 20, ValueBytes: 64, Sync: []bool{false}, Seed: 1})
+	plan.Matter, plan.Limit = true, time.Minute
+	plan.FitRounds(3*time.Second, 0, 1_000)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got, err := Run(ctx, plan, Config{Dir: t.TempDir(), Seed: 1})
+	if err != nil || !strings.Contains(got.Stopped, "what fits into 3s") {
+		t.Errorf("%d cells, stopped %q, %v; want it to end by itself", len(got.Cells), got.Stopped, err)
 	}
 }

@@ -61,9 +61,13 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	}
 	verified := time.Since(started) - run.Elapsed
 	for n := 1; n <= plan.Rounds; n++ {
+		before := len(run.Cells)
 		if err := r.round(ctx, n); err != nil {
 			run.Stopped = fmt.Sprintf("what was done before the run ended early, in round %d: %v", n, err)
 			return run, err
+		}
+		if run.Stopped != "" && len(run.Cells) == before {
+			break // nothing that is left fits into the time
 		}
 		so := r.tally(n)
 		so.spent += verified
@@ -72,7 +76,9 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	return run, nil
 }
 
-// tally sums up what the first n rounds have shown of each cell.
+// tally sums up what the first n rounds have shown of each cell. A cell takes as long as it
+// would have with all of the processors' time: one that was disturbed must not stay the
+// only one because it took long.
 func (r *runner) tally(n int) tally {
 	so := newTally(r.plan)
 	engines := map[string]int{}
@@ -85,7 +91,7 @@ func (r *runner) tally(n int) tally {
 	}
 	for _, c := range r.run.Cells {
 		if t, e := tables[c.Workload], engines[c.Engine]; c.Round <= n {
-			so.took[t][e] += c.Elapsed
+			so.took[t][e] += c.Undisturbed()
 			so.did[t][e]++
 			so.spent += c.Elapsed
 		}
@@ -138,6 +144,9 @@ func (r *runner) outOfTime(turn []cell, spent time.Duration) string {
 }
 
 func (r *runner) round(ctx context.Context, n int) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	for t := range r.plan.Tables {
 		turn := r.plan.turn(t, n)
 		if len(turn) == 0 {

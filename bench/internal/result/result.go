@@ -194,6 +194,15 @@ type Weather struct {
 	Sync   time.Duration `json:"sync_ns"` // an append of 4 KiB with fsync, right before: the median of some
 }
 
+// Undisturbed is about how long the cell would have taken had the host given no processors'
+// time to others.
+func (c Cell) Undisturbed() time.Duration {
+	if c.Weather == nil {
+		return c.Elapsed
+	}
+	return time.Duration(float64(c.Elapsed) * (1 - c.Weather.Stolen))
+}
+
 // Encode writes the run as indented JSON.
 func (r *Run) Encode(w io.Writer) error {
 	enc := json.NewEncoder(w)
