@@ -105,7 +105,7 @@ func (r *runner) tally(n int) tally {
 }
 
 // fit spreads what is left of the budget after n rounds by what they have shown. Where only
-// those rounds matter that steady a ratio of the subject to the best rival, the race for
+// those rounds matter that steady a ratio of Cairn to the best rival, the race for
 // being that is narrowed as more is known (racing: Maron and Moore, NIPS 6, 1993).
 func (r *runner) fit(n int, so tally) {
 	if r.plan.Most == 0 || n > 1 && !r.plan.Matter {
@@ -113,8 +113,11 @@ func (r *runner) fit(n int, so tally) {
 	}
 	var stake func(table int, engine string) float64
 	if r.plan.Matter {
-		tables := report.Tabulate(r.run)
-		stake = func(table int, engine string) float64 { return tables[table].Stake(engine) }
+		var stakes []map[string]float64
+		for _, t := range report.Tabulate(r.run) {
+			stakes = append(stakes, t.Stakes())
+		}
+		stake = func(table int, engine string) float64 { return stakes[table][engine] }
 	}
 	r.plan.spread(n, so, stake)
 	r.run.Rounds = r.plan.Rounds

@@ -2,33 +2,32 @@ package report
 
 import (
 	"math"
-	"slices"
 
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// Stake is what rounds of an engine are worth: the sum of the variances of a round, each of
-// the logarithm of a figure, over the figures that are in a ratio of Cairn to the best
-// rival. Where several may be the best, each has its part. It is 0 where no ratio hangs on
-// the engine. After m rounds one more takes about Stake/(m(m+1)) off the variance of these
-// ratios.
-func (t Table) Stake(engine string) float64 {
-	row, ok := t.Find(engine)
-	if !ok {
-		return 0
+// Stakes says what rounds of each engine are worth: the sum of the variances of a round, each
+// of the logarithm of a figure, over the figures that are in a ratio of Cairn to the best
+// rival. Where several may be the best, each has its part; who is in no ratio has none. After
+// m rounds one more takes about stake/(m(m+1)) off the variance of these ratios.
+func (t Table) Stakes() map[string]float64 {
+	stakes, rows := map[string]float64{}, map[string]Row{}
+	for _, r := range t.Rows {
+		rows[r.Engine.Name] = r
 	}
-	sum := 0.0
+	add := func(engine string, col result.Column, part float64) {
+		stakes[engine] += part * rows[engine].Figures[col.Key].variance(col.Unit)
+	}
 	for _, col := range t.Workload.Columns {
 		near := t.near(col)
-		switch have := row.Figures[col.Key]; {
-		case !have.Known():
-		case engine == Subject && len(near) > 0:
-			sum += have.variance(col.Unit)
-		case slices.Contains(near, engine):
-			sum += have.variance(col.Unit) / float64(len(near))
+		for _, rival := range near {
+			add(rival, col, 1/float64(len(near)))
+		}
+		if len(near) > 0 {
+			add(Subject, col, 1)
 		}
 	}
-	return sum
+	return stakes
 }
 
 // near lists the rivals of Cairn that may be the best in a ranked column: after one round

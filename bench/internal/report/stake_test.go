@@ -39,22 +39,22 @@ func stakes() *result.Run {
 }
 
 // A ratio hangs on Cairn and on whoever may be its best rival; not on floors, those that
-// lose commits where these count, and whoever is more than a quarter behind. Times vary
-// more than sizes.
-func TestStake(t *testing.T) {
-	table := Tabulate(stakes())[0]
+// lose commits where these count, and whoever is more than a third behind. Times vary more
+// than sizes.
+func TestStakes(t *testing.T) {
+	got := Tabulate(stakes())[0].Stakes()
 	time, size := 0.25*0.25, 0.05*0.05
 	for engine, want := range map[string]float64{
 		"cairn": 2*time + size, "loser": 0, "floor": 0, "reader": time / 2, "writer": time, "near": time / 2, "small": size, "far": 0, "nobody": 0,
 	} {
-		if got := table.Stake(engine); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%s has a stake of %g, want %g", engine, got, want)
+		if math.Abs(got[engine]-want) > 1e-12 {
+			t.Errorf("%s has a stake of %g, want %g", engine, got[engine], want)
 		}
 	}
 }
 
 // After many rounds only those stay in the race that are close.
-func TestStakeNarrows(t *testing.T) {
+func TestStakesNarrow(t *testing.T) {
 	run := stakes()
 	for round := 2; round <= 6; round++ {
 		run.Cells = append(run.Cells, result.Cell{
@@ -62,14 +62,14 @@ func TestStakeNarrows(t *testing.T) {
 			Metrics: map[string]float64{"put": 300, "get": 134, "disk": 90, "note": 9},
 		})
 	}
-	table := Tabulate(run)[0]
-	if near, reader := table.Stake("near"), table.Stake("reader"); near != 0 || reader != 0.25*0.25 {
+	got := Tabulate(run)[0].Stakes()
+	if near, reader := got["near"], got["reader"]; near != 0 || reader != 0.25*0.25 {
 		t.Errorf("stakes of %g and %g, want none for who is a third behind in six rounds, and all for the best", near, reader)
 	}
 }
 
 // What the rounds show counts beside what is usual, up to a bound.
-func TestStakeLearns(t *testing.T) {
+func TestStakesLearn(t *testing.T) {
 	stake := func(puts ...float64) float64 {
 		run := stakes()
 		for i, put := range puts {
@@ -78,7 +78,7 @@ func TestStakeLearns(t *testing.T) {
 				Metrics: map[string]float64{"put": put, "get": 200, "disk": 90, "note": 9},
 			})
 		}
-		return Tabulate(run)[0].Stake("writer")
+		return Tabulate(run)[0].Stakes()["writer"]
 	}
 	one, steady, wild := stake(), stake(100, 100, 100, 100), stake(100, 100*math.E, 100, 100)
 	if want := one / 3; math.Abs(steady-want) > 1e-12 {

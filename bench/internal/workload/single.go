@@ -116,8 +116,11 @@ func singlePublishedConditions(p Params) []string {
 
 func singleEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
 	c := p.cost(e, syncDelay)
-	gets := min(singleGets, p.N)
-	return starting + times(12, c.opening()) + times(4*p.N, c.put()) + times(gets, c.batched()) + times(max(singleReads, p.N), c.get())
+	gets, reads := min(singleGets, p.N), max(singleReads, p.N)
+	if p.Variant == "published" {
+		reads = p.N
+	}
+	return starting + times(12, c.opening()) + times(4*p.N, c.put()) + times(gets, c.batched()) + times(reads, c.get())
 }
 
 // single is one run of W2.
