@@ -82,7 +82,7 @@ func listWorkloads(w io.Writer) {
 	t := plainTable()
 	t.AppendHeader(table.Row{"workload", "variant", "quick n", "full n", "value bytes", "what it does"})
 	for _, wl := range workload.All() {
-		t.AppendRow(table.Row{wl.Name, wl.Variant, quickCounts(wl), numbers(wl.FullCounts()), wl.ValueBytes, wl.Title})
+		t.AppendRow(table.Row{wl.Name, wl.Variant, quickCounts(wl), fullCounts(wl), wl.ValueBytes, wl.Title})
 	}
 	fmt.Fprintln(w, t.Render())
 }
@@ -93,6 +93,14 @@ func quickCounts(w workload.Workload) string {
 		return numbers(w.QuickN)
 	}
 	return fmt.Sprintf("%s, with syncs %d", numbers(w.QuickN), w.QuickSynced)
+}
+
+// fullCounts are the full suite's.
+func fullCounts(w workload.Workload) string {
+	if w.Named {
+		return "when it is named"
+	}
+	return numbers(w.FullCounts())
 }
 
 func numbers(ns []int) string { return strings.Trim(fmt.Sprint(ns), "[]") }

@@ -94,7 +94,7 @@ func TestListNamesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cairn", "boltdb", "bbolt", "pebble", "badger", "goleveldb", "nutsdb", "pogreb", "gomap", "w1", "w4",
-		"floor", "durable", "processes", "memory", "lean", "latency", "crash", "10000, with syncs 2000", "pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
+		"floor", "durable", "processes", "memory", "lean", "latency", "sustained", "crash", "10000, with syncs 2000", "pogreb, no order: a hash index has no order", "DB.NoSync = true"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -104,8 +104,8 @@ func TestListNamesEverything(t *testing.T) {
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
-		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
-		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-time", "-1s"}, {"run", "-data-key", "id"},
+		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-n", "0"}, {"run", "-n", "5,x"}, {"run", "-n", "5,7,5"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
+		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-data-key", "id"},
 		{"run", "-data", "missing.jsonl"}, {"run", "-data", "x.jsonl", "-values", "9"}, {"run", "-suite", "w1/loud"}, {"run", "-suite", "w1/published", "-values", "9"},
 	} {
 		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {

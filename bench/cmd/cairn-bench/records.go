@@ -39,7 +39,7 @@ func (f *flags) records(w io.Writer) (*data.Records, error) {
 // scale is what the flags ask of every workload.
 func (f *flags) scale(records *data.Records) workload.Scale {
 	s := workload.Scale{
-		Full: f.full, N: f.n, ValueBytes: f.values, KeyBytes: f.keys, Theta: f.zipf,
+		Full: f.full, Counts: f.counts, ValueBytes: f.values, KeyBytes: f.keys, Theta: f.zipf, Rate: f.rate, Seconds: f.seconds,
 		Sync: syncModes[f.sync], Seed: f.seed,
 	}
 	if records != nil {

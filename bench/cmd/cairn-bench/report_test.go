@@ -115,8 +115,8 @@ func TestWhichRunsLeaveAPage(t *testing.T) {
 		flags flags
 		want  string
 	}{
-		{flags{}, defaultPage}, {flags{quick: true, n: 5}, defaultPage}, {flags{full: true}, defaultPage},
-		{flags{n: 5}, ""}, {flags{suite: []string{"w1"}}, ""}, {flags{html: "none"}, noPage}, {flags{quick: true, html: "none"}, noPage}, {flags{n: 5, html: "x.html"}, "x.html"},
+		{flags{}, defaultPage}, {flags{quick: true, counts: []int{5}}, defaultPage}, {flags{full: true}, defaultPage},
+		{flags{counts: []int{5}}, ""}, {flags{suite: []string{"w1"}}, ""}, {flags{html: "none"}, noPage}, {flags{quick: true, html: "none"}, noPage}, {flags{counts: []int{5}, html: "x.html"}, "x.html"},
 	} {
 		for range 2 { // a run asks twice
 			if err := c.flags.choosePage(); err != nil || c.flags.html != c.want {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,10 @@ const mostRounds = 15
 type flags struct {
 	suite, engines    []string
 	quick, full       bool
-	n, keys, values   int
+	counts            []int // of keys
+	keys, values      int
 	zipf              float64
+	rate, seconds     float64
 	rounds            int
 	data              data.File
 	sync              string
@@ -64,10 +67,12 @@ func runCommand() *cobra.Command {
 	set.StringSliceVar(&f.engines, "engines", nil, "engines, as in cairn,bbolt (default all)")
 	set.BoolVar(&f.quick, "quick", false, "the small counts only; this is the default")
 	set.BoolVar(&f.full, "full", false, "the large counts and all variants too; takes hours")
-	set.IntVar(&f.n, "n", 0, "number of keys, in place of the suite's")
+	set.IntSliceVar(&f.counts, "n", nil, "number of keys, in place of the suite's; of several, as in 100000,1000000, the report shows how costs grow")
 	set.IntVar(&f.keys, "keys", 0, "bytes of a key, in place of 16")
 	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
 	set.Float64Var(&f.zipf, "zipf", 0, "skew of the random reads of load (default: none) and of ycsb (default 0.99)")
+	set.Float64Var(&f.rate, "rate", 0, "operations a second that latency and sustained offer every engine (default: 70 or 60 % of what each can do)")
+	set.Float64Var(&f.seconds, "seconds", 0, "how long latency and sustained keep their rate (default 4 or 20, and 60)")
 	set.StringVar(&f.data.Path, "data", "", "records to measure with, in place of made ones: a .jsonl file, each line a value, or a .csv file with a header, each row a value")
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
@@ -181,14 +186,20 @@ func (f *flags) check() error {
 	switch {
 	case f.quick && f.full:
 		return fmt.Errorf("-quick and -full exclude each other")
-	case f.n < 0 || f.n > 1<<30:
-		return fmt.Errorf("-n %d: want 1 to %d", f.n, 1<<30)
+	case slices.ContainsFunc(f.counts, func(n int) bool { return n < 1 || n > 1<<30 }):
+		return fmt.Errorf("-n %s: want 1 to %d", numbers(f.counts), 1<<30)
+	case len(slices.Compact(slices.Sorted(slices.Values(f.counts)))) < len(f.counts):
+		return fmt.Errorf("-n %s: each number once", numbers(f.counts))
 	case f.values < 0 || f.values > data.MaxValueBytes:
 		return fmt.Errorf("-values %d: want 1 to %d", f.values, data.MaxValueBytes)
 	case f.keys < 0 || f.keys > data.MaxKeyBytes:
 		return fmt.Errorf("-keys %d: want 1 to %d, what every engine takes", f.keys, data.MaxKeyBytes)
 	case !(f.zipf >= 0 && f.zipf <= 10):
 		return fmt.Errorf("-zipf %v: want 0 to 10", f.zipf)
+	case !(f.rate >= 0 && f.rate <= 1e9):
+		return fmt.Errorf("-rate %v: want more than 0, up to 1e9", f.rate)
+	case !(f.seconds >= 0 && f.seconds <= 86400):
+		return fmt.Errorf("-seconds %v: want more than 0, up to a day", f.seconds)
 	case f.rounds < 0:
 		return fmt.Errorf("-rounds %d", f.rounds)
 	case f.time < 0:
@@ -219,7 +230,7 @@ const noPage = "none"
 // choosePage decides where the HTML report goes and that it can go there: to find out
 // after hours of measuring would be late.
 func (f *flags) choosePage() error {
-	part := f.n > 0 || f.values > 0 || len(f.suite) > 0 || len(f.engines) > 0
+	part := len(f.counts) > 0 || f.values > 0 || len(f.suite) > 0 || len(f.engines) > 0
 	switch {
 	case f.html == noPage: // it stays: this is asked more than once
 		return nil

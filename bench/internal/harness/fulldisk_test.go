@@ -54,7 +54,7 @@ func (out *onSmallDisk) run(dir string) error {
 	if err != nil {
 		return err
 	}
-	plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{N: 2500, Sync: []bool{false}, Seed: 1})
+	plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{Counts: []int{2500}, Sync: []bool{false}, Seed: 1})
 	plan.Limit = 30 * time.Second
 	run, err := Run(context.Background(), plan, Config{Dir: dir, Seed: 1})
 	if err != nil {

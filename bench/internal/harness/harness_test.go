@@ -46,7 +46,7 @@ func run(t *testing.T, ctx context.Context, dir, suite string, rounds int, limit
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale := workload.Scale{N: 20, ValueBytes: 64, Sync: []bool{false}, Seed: 1}
+	scale := workload.Scale{Counts: []int{20}, ValueBytes: 64, Sync: []bool{false}, Seed: 1}
 	if w.Unfit != nil && w.Unfit(scale) != "" {
 		scale.ValueBytes = 0
 	}

@@ -36,9 +36,9 @@ const harnessEngine = "CAIRN_BENCH_TEST_ENGINE"
 func runHangingHarness(dir string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	scale, suite, name := workload.Scale{N: 20, Sync: []bool{false}, Seed: 1}, "w1", "hangs"
+	scale, suite, name := workload.Scale{Counts: []int{20}, Sync: []bool{false}, Seed: 1}, "w1", "hangs"
 	if os.Getenv(harnessSuite) != "" {
-		scale.N, suite, name = 1<<30, os.Getenv(harnessSuite), "good"
+		scale.Counts, suite, name = []int{1 << 30}, os.Getenv(harnessSuite), "good"
 	}
 	if other := os.Getenv(harnessEngine); other != "" {
 		name = other

@@ -24,7 +24,7 @@ func TestWhichEnginesLoseAtAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := NewPlan(stores, []workload.Workload{w}, workload.Scale{N: 1000, Sync: []bool{false}, Seed: 1})
+	plan := NewPlan(stores, []workload.Workload{w}, workload.Scale{Counts: []int{1000}, Sync: []bool{false}, Seed: 1})
 	plan.Rounds, plan.Limit = 1, 2*time.Minute
 	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
 	if err != nil {

@@ -39,7 +39,7 @@ func TestWrongAnswersAreSeenWithOwnRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{N: 30, ValueBytes: 1000, OwnKeys: 30, Sync: []bool{false}, Seed: 1, Data: file})
+		plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Counts: []int{30}, ValueBytes: 1000, OwnKeys: 30, Sync: []bool{false}, Seed: 1, Data: file})
 		plan.Rounds, plan.Limit = 1, time.Minute
 		got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
 		if err != nil {

@@ -152,7 +152,7 @@ func TestARunEndsWithItsBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{N: 20, ValueBytes: 64, Sync: []bool{false}, Seed: 1})
+	plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{Counts: []int{20}, ValueBytes: 64, Sync: []bool{false}, Seed: 1})
 	plan.Matter, plan.Limit = true, time.Minute
 	plan.FitRounds(3*time.Second, 0, 1_000)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

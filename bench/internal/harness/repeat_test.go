@@ -24,7 +24,7 @@ func TestEveryEngineCanBeRepeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{N: 8, Sync: []bool{false}, Seed: 1})
+		plan := NewPlan(engines, []workload.Workload{w}, workload.Scale{Counts: []int{8}, Sync: []bool{false}, Seed: 1})
 		plan.Limit = time.Minute
 		dir := t.TempDir()
 		got, err := Run(t.Context(), plan, Config{Dir: dir, Seed: 1})

@@ -25,7 +25,7 @@ func runSynced(t *testing.T, engines ...string) *result.Run {
 		ds = append(ds, d)
 	}
 	w, _ := workload.Find("w1")
-	plan := NewPlan(ds, []workload.Workload{w}, workload.Scale{N: 10, ValueBytes: 64, Sync: []bool{true}, Seed: 1})
+	plan := NewPlan(ds, []workload.Workload{w}, workload.Scale{Counts: []int{10}, ValueBytes: 64, Sync: []bool{true}, Seed: 1})
 	plan.Limit = time.Minute
 	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
 	if err != nil {

@@ -11,10 +11,17 @@ import (
 )
 
 // Markdown writes a table for each workload, of the columns that are ranked, for documents
-// and messages: the medians alone, the best store's bold. Text says how they were measured.
+// and messages: the medians alone, the best store's bold; then how Cairn's times grow with
+// the number of keys. Text says how they were measured.
 func Markdown(w io.Writer, run *result.Run) error {
-	for _, t := range Tabulate(run) {
+	tables := Tabulate(run)
+	for _, t := range tables {
 		if _, err := fmt.Fprintf(w, "%s: %s; %s\n\n%s\n\n", t.Workload.ID, t.Workload.Title, Rounds(t), markdownTable(t)); err != nil {
+			return err
+		}
+	}
+	for _, g := range Grow(tables) {
+		if _, err := fmt.Fprintf(w, "How Cairn's times grow with the number of keys: %s\n\n%s\n\n", g.Name, growthTable(g).RenderMarkdown()); err != nil {
 			return err
 		}
 	}

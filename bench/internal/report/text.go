@@ -13,7 +13,8 @@ import (
 )
 
 // Text writes the whole run as text: first where Cairn is behind, then what went
-// wrong, then the conditions, then a table for each workload, then what articles
+// wrong, then the conditions, then a table for each workload, then how times grow with
+// the number of keys where there are several, then what articles
 // published beside it, then the engines.
 func Text(w io.Writer, run *result.Run) error {
 	p := &printer{w: w, run: run, tables: Tabulate(run)}
@@ -24,6 +25,7 @@ func Text(w io.Writer, run *result.Run) error {
 	for _, t := range p.tables {
 		p.table(t)
 	}
+	p.growth()
 	p.articles()
 	p.engines()
 	return p.err
@@ -218,6 +220,44 @@ func Groups(columns []result.Column) [][]result.Column {
 		split[i] = append(split[i], c)
 	}
 	return split
+}
+
+// growth prints how Cairn's times grow with the number of keys.
+func (p *printer) growth() {
+	for _, g := range Grow(p.tables) {
+		p.line("HOW CAIRN'S TIMES GROW WITH THE NUMBER OF KEYS: %s", g.Name)
+		p.line("%s", growthTable(g).Render())
+		p.line("")
+	}
+}
+
+// growthTable has a row for each time of Cairn, and a column for each number of keys.
+func growthTable(g Growth) table.Writer {
+	head := []string{"figure"}
+	for _, n := range g.Counts {
+		head = append(head, fmt.Sprintf("n=%d", n))
+	}
+	out := newTable(append(head, "as")...)
+	for _, time := range g.Times {
+		for _, l := range time.Lines {
+			if l.Engine.Name == Subject {
+				out.AppendRow(growthRow(time.Column, l, g.Counts))
+			}
+		}
+	}
+	return out
+}
+
+func growthRow(c result.Column, l GrowthLine, counts []int) table.Row {
+	row := table.Row{c.Title}
+	for _, f := range l.Figures {
+		if f.Known() {
+			row = append(row, FormatFigure(f, c.Unit))
+		} else {
+			row = append(row, "n/a")
+		}
+	}
+	return append(row, FormatExponent(l, counts))
 }
 
 // footnotes numbers remarks, each once.

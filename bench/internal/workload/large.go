@@ -35,7 +35,7 @@ func largeSizes(p Params, s Scale) []Params {
 	big := p
 	big.ValueBytes = data.MaxValueBytes
 	switch {
-	case s.N > 0:
+	case len(s.Counts) > 0:
 	case p.N > 512:
 		big.N = p.N / 16
 	default:

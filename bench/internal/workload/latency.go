@@ -24,11 +24,11 @@ func init() {
 		Estimate:   latencyEstimate,
 		Run:        runLatency,
 		Commits:    []CommitKind{PutCommits},
-		Vary: func(p Params, _ Scale) []Params {
-			if p.Seconds = 4; p.N > 100_000 {
-				p.Seconds = 20
+		Vary: func(p Params, s Scale) []Params {
+			if p.N > 100_000 {
+				return []Params{timed(p, s, 20)}
 			}
-			return []Params{p}
+			return []Params{timed(p, s, 4)}
 		},
 	})
 }
@@ -56,25 +56,56 @@ var latencyColumns = []result.Column{
 
 func latencyConditions(p Params) []string {
 	return []string{
-		fmt.Sprintf("%d keys are put first; then one goroutine puts (half) and gets (half) random keys as fast as it can for %.1f s; 70 %% of that rate is kept for %.0f s", p.N, p.Seconds*latencyCloser, p.Seconds),
+		fmt.Sprintf("%d keys are put first; then one goroutine puts (half) and gets (half) random keys%s", p.N, rateCondition(p, latencyCloser, latencyShare)),
 		"each put is a commit of its own" + syncCondition(p.Sync),
 		"each operation has an intended start; its latency counts from there, so an operation that waits behind a stall counts with its waiting (no coordinated omission)",
-		fmt.Sprintf("every engine has its own rate; what is still due after %.0f s is given up and counted, without a latency", p.Seconds*latencyMost),
+		fmt.Sprintf("what is still due after %.0f s is given up and counted, without a latency", p.Seconds*latencyMost),
 		"waits above 200 us sleep and the last part spins; sleeping late counts as latency, for all engines alike; every value read is compared; at the end every key is read after a reopen (not timed)",
 	}
 }
 
 func latencyEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Duration {
-	total := time.Duration((1.5+latencyCloser)*p.Seconds*float64(time.Second)) + time.Duration(p.N)*60*time.Microsecond
+	return rateEstimate(p, e, syncDelay, latencyCloser)
+}
+
+// timed sets how long a workload keeps its rate, and which, if that is asked for.
+func timed(p Params, s Scale, seconds float64) Params {
+	p.Seconds, p.Rate = seconds, s.Rate
+	if s.Seconds > 0 {
+		p.Seconds = s.Seconds
+		p.Detail = fmt.Sprintf("%gs", s.Seconds)
+	}
+	return p
+}
+
+// part is a share of the time for which a rate is kept.
+func (p Params) part(share float64) time.Duration {
+	return time.Duration(share * p.Seconds * float64(time.Second))
+}
+
+// rateCondition says at which rate, if a share of what was done before in another share of
+// the time is kept, unless one was asked for.
+func rateCondition(p Params, before, share float64) string {
+	if p.Rate > 0 {
+		return fmt.Sprintf(", %g a second, which is the rate of every engine, for %.0f s", p.Rate, p.Seconds)
+	}
+	return fmt.Sprintf(" as fast as it can for %.1f s; %.0f %% of that rate is kept for %.0f s: every engine has its own", p.Seconds*before, 100*share, p.Seconds)
+}
+
+// rateEstimate is for a rate that is kept after so much of its time for other things.
+func rateEstimate(p Params, e engine.Info, syncDelay time.Duration, before float64) time.Duration {
+	total := p.part(1.5+before) + time.Duration(p.N)*60*time.Microsecond
 	if p.Sync && e.Can(engine.CanSync) && !e.Can(engine.CanBatch) {
 		total += time.Duration(p.N) * syncDelay * 3 / 2
 	}
 	return total
 }
 
-// mixed does puts and gets of random keys and knows every key's version.
+// mixed does puts, and gets unless there shall be none, of random keys and knows every
+// key's version.
 type mixed struct {
 	*expectation
+	onlyPuts bool
 	store    engine.Store
 	rng      *rand.Rand
 	versions []uint64
@@ -97,16 +128,17 @@ func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if err := m.load(rec, store, data.Order(m.n, p.Seed, 10)); err != nil {
 		return err
 	}
-	seconds := time.Duration(p.Seconds * float64(time.Second))
-	alone, err := m.asFastAsItCan(time.Duration(latencyCloser * float64(seconds)))
+	l, err := m.loopAt(rec, p, latencyCloser, latencyShare)
 	if err != nil {
 		return err
 	}
-	l := newOpenLoop(alone*latencyShare, seconds)
 	if err := l.run(m.operation); err != nil {
 		return err
 	}
-	rec.Set("alone", alone)
+	rec.percentiles("put_", l.puts)
+	rec.percentiles("get_", l.gets)
+	rec.keepCurve("put", l.puts)
+	rec.keepCurve("get", l.gets)
 	l.report(rec)
 	rec.End()
 	if err := store.Close(); err != nil {
@@ -143,6 +175,21 @@ func (e *expectation) load(rec *Recorder, store engine.Store, order []int32) err
 	return nil
 }
 
+// loopAt makes the loop of operations: at the rate that was asked for, or at a share of
+// what can be done, which is measured for another share of the time.
+func (m *mixed) loopAt(rec *Recorder, p Params, before, share float64) (*openLoop, error) {
+	if p.Rate > 0 {
+		rec.None("the rate was given", "alone")
+		return newOpenLoop(p.Rate, p.part(1)), nil
+	}
+	alone, err := m.asFastAsItCan(p.part(before))
+	if err != nil {
+		return nil, err
+	}
+	rec.Set("alone", alone)
+	return newOpenLoop(alone*share, p.part(1)), nil
+}
+
 func (m *mixed) asFastAsItCan(length time.Duration) (perSecond float64, err error) {
 	start, n := time.Now(), 0
 	for time.Since(start) < length {
@@ -154,11 +201,11 @@ func (m *mixed) asFastAsItCan(length time.Duration) (perSecond float64, err erro
 	return float64(n) / time.Since(start).Seconds(), nil
 }
 
-// operation puts or gets one random key.
+// operation puts or gets one random key; of only puts it puts one.
 func (m *mixed) operation() (put bool, err error) {
 	id := m.rng.Uint64N(uint64(m.n))
 	key := m.keys.At(int(id))
-	if m.rng.Uint64()&1 == 0 {
+	if m.onlyPuts || m.rng.Uint64()&1 == 0 {
 		if err := m.store.Put(key, m.source.Value(id, m.versions[id]+1, m.size)); err != nil {
 			return true, fmt.Errorf("put of key %d: %w", id, err)
 		}

@@ -44,7 +44,7 @@ func TestLeanFindsWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := w.Cells(Scale{N: 3000, Sync: []bool{false}, Seed: 1})[0]
+	p := w.Cells(Scale{Counts: []int{3000}, Sync: []bool{false}, Seed: 1})[0]
 	for want, f := range map[string]fickle{
 		"":                   {},
 		"value 00, want":     {get: func(see func([]byte) error) error { return see([]byte{0}) }},

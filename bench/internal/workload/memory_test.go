@@ -20,7 +20,7 @@ func TestSmallSetsGetTheLeastMemory(t *testing.T) {
 		{1000, 1 << 20, "1 MiB, the least every engine takes, 101 % of the set: TOO SMALL A SET"},
 		{8000, 8000 * (1024 + 16) / 4, "1 MiB, a quarter of the set"},
 	} {
-		p := w.Cells(Scale{N: c.n, ValueBytes: 1024, Sync: []bool{false}, Seed: 1})[0]
+		p := w.Cells(Scale{Counts: []int{c.n}, ValueBytes: 1024, Sync: []bool{false}, Seed: 1})[0]
 		if text := strings.Join(w.Conditions(p), "\n"); p.Memory != c.memory || !strings.Contains(text, c.says) {
 			t.Errorf("%d keys: %d B of memory, want %d\n%s", c.n, p.Memory, c.memory, text)
 		}

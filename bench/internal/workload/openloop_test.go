@@ -28,6 +28,9 @@ func TestAStallCountsForEveryOperationDueInIt(t *testing.T) {
 	if late < 150 || late > 350 {
 		t.Errorf("%d operations were late by more than 20 ms, want about 180", late)
 	}
+	if l.pauses != 1 || l.longest < 200*time.Millisecond || l.paused != l.longest {
+		t.Errorf("%d pauses of %s, the longest %s: want the one stall", l.pauses, l.paused, l.longest)
+	}
 	if l.abandoned != 0 || len(l.seconds) != 1 || l.seconds[0].Ops != 500 || l.seconds[0].MaxNano < 190e6 {
 		t.Errorf("%d abandoned, %+v", l.abandoned, l.seconds)
 	}
@@ -43,7 +46,7 @@ func TestWhatCannotKeepUpGivesUp(t *testing.T) {
 	}
 	rec := NewRecorder("")
 	l.report(rec)
-	if rec.Metrics["given_up"] != float64(l.abandoned) || len(rec.Notes) != 1 || rec.Latency["put p99"] == 0 || len(rec.Series) == 0 {
+	if rec.Metrics["given_up"] != float64(l.abandoned) || len(rec.Notes) != 1 || rec.Metrics["rate"] != 1000 || len(rec.Series) == 0 {
 		t.Errorf("%+v", rec)
 	}
 }

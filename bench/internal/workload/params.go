@@ -22,6 +22,7 @@ type Params struct {
 	Processes  int     `json:"processes,omitempty"`
 	Memory     int64   `json:"memory,omitempty"`  // bytes each engine is allowed
 	Seconds    float64 `json:"seconds,omitempty"` // of a timed workload
+	Rate       float64 `json:"rate,omitempty"`    // operations a second of one; 0: each engine's own
 	Dist       string  `json:"dist,omitempty"`    // of keys: sequential, uniform, zipf, scrambled, latest
 	Theta      float64 `json:"theta,omitempty"`   // of the Zipfian ones
 	Detail     string  `json:"detail,omitempty"`  // what tells cells of one workload apart otherwise
@@ -42,6 +43,9 @@ func (p Params) ID() string {
 	}
 	if p.Theta > 0 {
 		id += fmt.Sprintf("/zipf=%v", p.Theta)
+	}
+	if p.Rate > 0 {
+		id += fmt.Sprintf("/rate=%v", p.Rate)
 	}
 	if p.Data != nil {
 		id += "/data"
@@ -75,10 +79,12 @@ func SyncLabel(sync bool) string {
 // Scale chooses the parameters of a suite. Zero values leave a workload's own.
 type Scale struct {
 	Full       bool
-	N          int // in place of the suite's counts
-	ValueBytes int // in place of the workload's size
+	Counts     []int // of keys, in place of the suite's
+	ValueBytes int   // in place of the workload's size
 	KeyBytes   int
 	Theta      float64
+	Rate       float64 // of the workloads that keep one
+	Seconds    float64 // for which they keep it
 	Sync       []bool
 	Seed       uint64
 
@@ -98,7 +104,7 @@ func (w Workload) Cells(s Scale) []Params {
 			p := Params{
 				Workload: w.Name, Variant: w.Variant, N: w.within(n, sync, s), ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
 				Theta: s.Theta, Sync: sync, Seed: s.Seed, Data: s.Data,
-				ArticleOnly: w.Article != nil && s.N == 0 && n == slices.Max(w.FullN),
+				ArticleOnly: w.Article != nil && len(s.Counts) == 0 && n == slices.Max(w.FullN),
 			}
 			if s.ValueBytes > 0 {
 				p.ValueBytes = s.ValueBytes
@@ -109,14 +115,14 @@ func (w Workload) Cells(s Scale) []Params {
 	return cells
 }
 
-// counts are the suite's, or the one asked for, and no more than there are keys.
+// counts are the suite's, or those asked for, and no more than there are keys.
 func (w Workload) counts(s Scale) []int {
 	counts := w.QuickN
 	if s.Full || w.LargeToo {
 		counts = w.FullCounts()
 	}
-	if s.N > 0 {
-		counts = []int{s.N}
+	if len(s.Counts) > 0 {
+		counts = s.Counts
 	}
 	if s.OwnKeys == 0 {
 		return counts
@@ -141,7 +147,7 @@ func (w Workload) FullCounts() []int {
 
 // within bounds a count of the quick suite with syncs; one that was asked for stays.
 func (w Workload) within(n int, sync bool, s Scale) int {
-	if !sync || s.Full || s.N > 0 || w.QuickSynced == 0 {
+	if !sync || s.Full || len(s.Counts) > 0 || w.QuickSynced == 0 {
 		return n
 	}
 	return min(n, w.QuickSynced)

@@ -89,7 +89,7 @@ func TestScalesShapeTheCells(t *testing.T) {
 		want  string
 	}{
 		{"load", Scale{}, "load/sound/n=100000/v=100/sync=off"},
-		{"load", Scale{N: 5, Theta: 0.5, KeyBytes: 8, Sync: []bool{true}}, "load/sound/n=5/v=100/sync=on/k=8/zipf=0.5"},
+		{"load", Scale{Counts: []int{5}, Theta: 0.5, KeyBytes: 8, Sync: []bool{true}}, "load/sound/n=5/v=100/sync=on/k=8/zipf=0.5"},
 		{"ycsb", Scale{}, "ycsb/sound/n=10000/v=1000/sync=off/g=1 ycsb/sound/n=10000/v=1000/sync=off/g=2"},
 		{"large", Scale{Sync: []bool{false}}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off"},
 		{"large", Scale{Sync: []bool{false}, Full: true}, "large/sound/n=512/v=16384/sync=off large/sound/n=8/v=1048576/sync=off " +
@@ -101,8 +101,9 @@ func TestScalesShapeTheCells(t *testing.T) {
 		{"w1", Scale{}, "w1/sound/n=2000/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off"},
 		{"w1", Scale{Sync: []bool{true}}, "w1/sound/n=2000/v=4096/sync=on"},
 		{"w1", Scale{Sync: []bool{false}}, "w1/sound/n=10000/v=4096/sync=off"},
-		{"w1", Scale{N: 500}, "w1/sound/n=500/v=4096/sync=on w1/sound/n=500/v=4096/sync=off"},
-		{"w1", Scale{N: 5000, Sync: []bool{true}}, "w1/sound/n=5000/v=4096/sync=on"},
+		{"w1", Scale{Counts: []int{500}}, "w1/sound/n=500/v=4096/sync=on w1/sound/n=500/v=4096/sync=off"},
+		{"load", Scale{Counts: []int{5, 50}}, "load/sound/n=5/v=100/sync=off load/sound/n=50/v=100/sync=off"},
+		{"w1", Scale{Counts: []int{5000}, Sync: []bool{true}}, "w1/sound/n=5000/v=4096/sync=on"},
 		{"w1", Scale{Full: true}, "w1/sound/n=10000/v=4096/sync=on w1/sound/n=10000/v=4096/sync=off w1/sound/n=100000/v=4096/sync=on w1/sound/n=100000/v=4096/sync=off"},
 		{"durable", Scale{}, "durable/sound/n=3000/v=100/sync=on/g=1 durable/sound/n=3000/v=100/sync=on/g=4 durable/sound/n=3000/v=100/sync=on/g=32"},
 	} {
@@ -124,7 +125,7 @@ func TestOwnRecordsThroughTheWorkloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"", "name"} {
-		s := Scale{Seed: 1, Sync: []bool{false}, N: 40, ValueBytes: 100, Data: &data.File{Path: path, Key: key}}
+		s := Scale{Seed: 1, Sync: []bool{false}, Counts: []int{40}, ValueBytes: 100, Seconds: 0.5, Data: &data.File{Path: path, Key: key}}
 		if key != "" {
 			s.OwnKeys = 60
 		}
@@ -155,7 +156,7 @@ func TestArticlesBoundTheLargestCount(t *testing.T) {
 		scale Scale
 		n     int
 		only  bool
-	}{{Scale{Full: true}, 100_000, true}, {Scale{Full: true}, 10_000, false}, {Scale{Full: true, N: 100_000}, 100_000, false}, {Scale{N: 100_000}, 100_000, false}} {
+	}{{Scale{Full: true}, 100_000, true}, {Scale{Full: true}, 10_000, false}, {Scale{Full: true, Counts: []int{100_000}}, 100_000, false}, {Scale{Counts: []int{100_000}}, 100_000, false}} {
 		found := false
 		for _, p := range w.Cells(c.scale) {
 			if p.N != c.n {

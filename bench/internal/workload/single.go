@@ -59,7 +59,7 @@ func init() {
 // singleModes: without syncs some hundred puts take a millisecond, too little to time.
 func singleModes(s Scale, large bool) []bool {
 	switch {
-	case s.N > 0 || s.Full && large:
+	case len(s.Counts) > 0 || s.Full && large:
 		return []bool{true, false}
 	case large:
 		return []bool{false}

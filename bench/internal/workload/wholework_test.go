@@ -31,7 +31,7 @@ func TestCPUIsOfTheWholeWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := w.Cells(Scale{N: 60, Sync: []bool{false}, Seed: 1})[0]
+		p := w.Cells(Scale{Counts: []int{60}, Sync: []bool{false}, Seed: 1})[0]
 		rec, err := RunCell(w, d, t.TempDir(), p)
 		if err != nil {
 			t.Fatal(err)

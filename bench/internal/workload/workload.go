@@ -36,6 +36,7 @@ type Workload struct {
 	// work of microseconds is too short to be timed once. nil: once.
 	Repeat func(p Params) int
 
+	Named      bool // part of no suite: run when it is named
 	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
 	WritesOnly bool // reads nothing while it measures: floors can do it
@@ -58,7 +59,7 @@ var Common = []result.Column{
 }
 
 // tableOrder is that of the tables; workloads it does not know follow.
-var tableOrder = []string{"w0", "w1", "w2", "w4", "ycsb", "load", "large", "durable", "processes", "memory", "lean", "latency", "crash"}
+var tableOrder = []string{"w0", "w1", "w2", "w4", "ycsb", "load", "large", "durable", "processes", "memory", "lean", "latency", "sustained", "crash"}
 
 var workloads []Workload
 
@@ -126,7 +127,7 @@ func variants(name string) ([]Workload, error) {
 // name has it; no names means all of the quick or the full suite.
 func Choose(names []string, full bool) ([]Workload, error) {
 	if len(names) == 0 {
-		return slices.DeleteFunc(All(), func(w Workload) bool { return !full && (w.FullOnly || w.Variant == "published") }), nil
+		return slices.DeleteFunc(All(), func(w Workload) bool { return w.Named || !full && (w.FullOnly || w.Variant == "published") }), nil
 	}
 	var chosen []Workload
 	for _, name := range names {

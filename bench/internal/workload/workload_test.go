@@ -123,7 +123,7 @@ func TestCells(t *testing.T) {
 	}{
 		{Scale{Sync: both}, 4, "w/v/n=1/v=10/sync=on"},
 		{Scale{Sync: both, Full: true}, 6, "w/v/n=1/v=10/sync=on"},
-		{Scale{Sync: both[1:], N: 7, ValueBytes: 256}, 1, "w/v/n=7/v=256/sync=off"},
+		{Scale{Sync: both[1:], Counts: []int{7}, ValueBytes: 256}, 1, "w/v/n=7/v=256/sync=off"},
 	} {
 		cells := w.Cells(c.scale)
 		if len(cells) != c.want || cells[0].ID() != c.first {

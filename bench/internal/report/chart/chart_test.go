@@ -76,6 +76,7 @@ func TestTextIsEscaped(t *testing.T) {
 	for _, svg := range []string{
 		Bars(evil, []Bar{{Label: evil, Text: evil}, {Label: evil, None: evil}}),
 		Latency(evil, []Line{{Label: evil, Points: [][2]float64{{50, 10}, {100, 20}}}}, func(float64) string { return evil }),
+		Growth(evil, []Line{{Label: evil, Points: [][2]float64{{1, 10}, {9, 20}}}}, []int{1, 9}, func(float64) string { return evil }),
 		Strips(evil, []Strip{{Label: evil, Text: evil, Values: []float64{1, 2}}}, false),
 	} {
 		wellFormed(t, svg)
@@ -99,6 +100,26 @@ func TestLatencyHasALineForEachEngine(t *testing.T) {
 	}
 	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || strings.Contains(svg, ">empty<") {
 		t.Error(svg)
+	}
+}
+
+func TestGrowthHasALineForEachEngine(t *testing.T) {
+	counts := []int{1000, 100_000, 10_000_000}
+	lines := []Line{{Label: "level", Points: [][2]float64{{1000, 100}, {100_000, 100}, {10_000_000, 100}}}, {Label: "grows", Points: [][2]float64{{1000, 100}, {10_000_000, 1e6}}}, {Label: "empty"}}
+	svg := Growth("get", lines, counts, func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) })
+	wellFormed(t, svg)
+	for _, want := range []string{">1 k<", ">100 k<", ">10 M<", ">1e+06<", ">level<", ">grows<", `d="M64.0 340.0L352.0 340.0L640.0 340.0"`, `d="M64.0 340.0L640.0 14.0"`} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in %s", want, svg)
+		}
+	}
+	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || strings.Contains(svg, ">empty<") {
+		t.Error(svg)
+	}
+	for n, want := range map[int]string{10: "10", 1234: "1234", 1500: "1.5 k", 262_144: "262144", 2_500_000: "2.5 M", 1 << 20: "1048576"} {
+		if got := Count(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Line is one engine of a latency curve.
+// Line is one engine of a curve.
 type Line struct {
 	Label  string
 	Class  string       // subject, rival, floor
-	Points [][2]float64 // percentile (0 to 100) and nanoseconds, ascending
+	Points [][2]float64 // percentile (0 to 100), or number of keys, and nanoseconds, ascending
 }
 
 // The frame of a curve, in units of the viewBox.
@@ -24,15 +24,9 @@ const (
 // step is a tenth of the operations left; the last place is the slowest of all.
 func Latency(title string, lines []Line, label func(nanos float64) string) string {
 	d := begin("curve", title, "latency at each percentile; the table below has the same figures", curveWidth, curveHeight)
-	last, low, high := frame(lines)
+	last := tenths(lines)
 	x := func(p float64) float64 { return curveLeft + (curveRight-curveLeft)*rank(p, last)/(last+0.5) }
-	y := func(ns float64) float64 {
-		return curveBottom - (curveBottom-curveTop)*(math.Log10(max(ns, 1))-low)/(high-low)
-	}
-	for e := low; e <= high; e++ {
-		d.path("grid", fmt.Sprintf("M%.1f %.1fH%.1f", curveLeft, y(math.Pow(10, e)), curveRight))
-		d.text("axis", curveLeft-8, y(math.Pow(10, e))+4, "end", label(math.Pow(10, e)))
-	}
+	y := d.times(lines, label)
 	for i := 0.0; i <= last; i++ {
 		p := 100 * (1 - math.Pow(10, -i))
 		d.path("grid", fmt.Sprintf("M%.1f %.1fV%.1f", x(p), curveTop, curveBottom))
@@ -66,23 +60,45 @@ func (d *drawing) lines(lines []Line, x, y func(float64) float64) {
 	}
 }
 
-// frame finds how many tenths the greatest percentile below 100 leaves, and the
-// powers of ten that hold all latencies.
-func frame(lines []Line) (last, low, high float64) {
-	last, low, high = 1, math.Inf(1), math.Inf(-1)
+// times draws the axis of nanoseconds, in powers of ten, and returns where one stands on it.
+func (d *drawing) times(lines []Line, label func(nanos float64) string) (y func(float64) float64) {
+	low, high := powers(lines)
+	y = func(ns float64) float64 {
+		return curveBottom - (curveBottom-curveTop)*(math.Log10(max(ns, 1))-low)/(high-low)
+	}
+	for e := low; e <= high; e++ {
+		d.path("grid", fmt.Sprintf("M%.1f %.1fH%.1f", curveLeft, y(math.Pow(10, e)), curveRight))
+		d.text("axis", curveLeft-8, y(math.Pow(10, e))+4, "end", label(math.Pow(10, e)))
+	}
+	return y
+}
+
+// tenths finds how many tenths the greatest percentile below 100 leaves.
+func tenths(lines []Line) (last float64) {
+	last = 1
 	for _, l := range lines {
 		for _, p := range l.Points {
 			if p[0] < 100 {
 				last = max(last, math.Ceil(rank(p[0], math.Inf(1))-1e-9))
 			}
+		}
+	}
+	return last
+}
+
+// powers finds the powers of ten that hold all times.
+func powers(lines []Line) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, l := range lines {
+		for _, p := range l.Points {
 			low = min(low, math.Floor(math.Log10(max(p[1], 1))))
 			high = max(high, math.Ceil(math.Log10(max(p[1], 1))))
 		}
 	}
 	if math.IsInf(low, 0) {
-		return last, 0, 1
+		return 0, 1
 	}
-	return last, low, max(high, low+1)
+	return low, max(high, low+1)
 }
 
 // rank is the place of a percentile: 90 is at 1, 99 at 2, 99.9 at 3.

@@ -1,5 +1,5 @@
 // Package chart provides the drawings of the report as SVG text: bars with
-// intervals, latency curves, seconds of a timed run.
+// intervals, latency curves, times by the number of keys, seconds of a timed run.
 //
 // # Format
 //

@@ -52,7 +52,7 @@ func articlesOf(tables []report.Table) ([]article, error) {
 func articleSetOf(s report.BesideSet) articleSet {
 	set := articleSet{Title: s.Title, Other: s.Other}
 	for _, t := range s.Tables {
-		set.Columns = append(set.Columns, details(t.Workload))
+		set.Columns = append(set.Columns, details(t.Workload.ID))
 	}
 	for _, r := range s.Rows {
 		row := articleRow{Engine: r.Engine, Figure: r.Title, Published: r.Failed, Failed: r.Failed != "", Why: r.Why}

@@ -32,6 +32,7 @@ func checkLayout(t *testing.T, ctx context.Context) {
 	ask(t, ctx, `(() => {
 	  const bad = [], root = document.documentElement;
 	  document.querySelectorAll('.workload').forEach(s => { s.style.contentVisibility = 'visible'; });
+	  document.querySelectorAll('details').forEach(d => { d.open = true; });
 	  if (root.scrollWidth > root.clientWidth) {
 	    bad.push('the page is ' + root.scrollWidth + ' wide in a window of ' + root.clientWidth);
 	    document.querySelectorAll('body *').forEach(e => {

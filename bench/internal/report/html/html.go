@@ -35,6 +35,7 @@ type page struct {
 	Losses   []loss
 	Matrix   matrix
 	Sections []section
+	Growth   []growth
 	Durable  durability
 	Articles []article
 	Engines  []engineView
@@ -65,6 +66,7 @@ func Write(w io.Writer, run *result.Run) error {
 		Losses:   list,
 		Matrix:   matrixOf(run, tables, ids),
 		Sections: sectionsOf(run, tables, ids),
+		Growth:   growthOf(tables),
 		Durable:  durabilityOf(run),
 		Articles: articles,
 		Engines:  enginesOf(run),

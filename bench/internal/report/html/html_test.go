@@ -106,7 +106,7 @@ func TestMatrixHasEveryEngineAndCell(t *testing.T) {
 		}
 	}
 	rows := all(matrix, element("tr", "figure"))
-	if want := 2 * 5; len(rows) != want { // five ranked columns
+	if want := 3 * 5; len(rows) != want { // five ranked columns
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
 	for _, row := range append(rows, all(matrix, element("tr", "overall"))...) {
@@ -283,5 +283,29 @@ func TestSlug(t *testing.T) {
 		if got := slug(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestGrowth: a workload with two numbers of keys has a chart and a table for each ranked
+// time, and one that stands alone none.
+func TestGrowth(t *testing.T) {
+	run := sample()
+	page := render(t, run)
+	_, section, ok := strings.Cut(page, `<section id="growth"`)
+	section, _, _ = strings.Cut(section, "</section>")
+	if !ok || !strings.Contains(page, `<a href="#growth">`) {
+		t.Fatal("no section on growth")
+	}
+	if n := strings.Count(section, `<svg class="chart curve growth"`); n != 3 {
+		t.Errorf("%d charts, want those of put, get and delete", n)
+	}
+	for _, want := range []string{"5 keys</th>", "500 keys</th>", `<td class="num none" title="cannot delete `, ">n^0.00</td>", ">n/a</td>"} {
+		if !strings.Contains(section, want) {
+			t.Errorf("no %s in %s", want, section)
+		}
+	}
+	run.Workloads = run.Workloads[:2]
+	if page := render(t, run); strings.Contains(page, `id="growth"`) || strings.Contains(page, "#growth") {
+		t.Error("a section on growth, though nothing has several numbers of keys")
 	}
 }

@@ -51,7 +51,7 @@ func matrixOf(run *result.Run, tables []report.Table, ids map[string]string) mat
 
 // groupOf takes the rows in the order of the engines, for a table may have its own.
 func groupOf(t report.Table, engines []result.Engine, id string) matrixGroup {
-	g := matrixGroup{Headline: headline(t.Workload), Details: details(t.Workload), Anchor: id}
+	g := matrixGroup{Headline: headline(t.Workload), Details: details(t.Workload.ID), Anchor: id}
 	if groups := report.Groups(t.Workload.Columns); len(groups) > 0 {
 		for _, row := range inOrder(t, engines) {
 			g.Overall = append(g.Overall, overallCell(t, row, groups[0], id).of(row))

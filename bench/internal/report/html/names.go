@@ -47,10 +47,10 @@ func headline(w result.Workload) string {
 }
 
 // details is the part of an ID that tells cells of one workload apart.
-func details(w result.Workload) string {
-	_, rest, ok := strings.Cut(w.ID, "/")
+func details(id string) string {
+	_, rest, ok := strings.Cut(id, "/")
 	if !ok {
-		return w.ID
+		return id
 	}
 	return strings.ReplaceAll(rest, "/", " · ")
 }

@@ -22,7 +22,7 @@ var sampleColumns = []result.Column{
 	{Key: result.PeakRSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
 }
 
-// sample is a run of two workloads with everything a report can meet: engines that
+// sample is a run of two workloads, of one with two numbers of keys, with everything a report can meet: engines that
 // are void, crashed, hung, failed and absent, figures that do not exist, a floor,
 // hostile names, latency curves and time series.
 func sample() *result.Run {
@@ -44,8 +44,8 @@ func sample() *result.Run {
 			Cannot: map[string]string{"order": "has no order"}, Settings: []result.Setting{{When: "sync=on", Option: "Sync = true", Reason: hostile}}})
 	}
 	run.Engines[7].Absent = "built without a C compiler"
-	for _, id := range []string{"w1/sound/n=10000/v=4096/sync=on", "w1/" + hostile + "/n=5/v=5/sync=off"} {
-		w := result.Workload{ID: id, Name: "w1", Variant: "sound", Title: "W1 lifecycle: put, get, " + hostile, N: 10_000, ValueBytes: 4096, DataBytes: 41e6,
+	for i, id := range []string{"w1/sound/n=10000/v=4096/sync=on", "w1/" + hostile + "/n=5/v=5/sync=off", "w1/" + hostile + "/n=500/v=5/sync=off"} {
+		w := result.Workload{ID: id, Name: "w1", Variant: "sound", Title: "W1 lifecycle: put, get, " + hostile, N: []int{10_000, 5, 500}[i], ValueBytes: 4096, DataBytes: 41e6,
 			Snappy: 1.6, Sync: len(run.Workloads) == 0, Conditions: []string{"one goroutine", hostile}, Columns: sampleColumns}
 		run.Workloads = append(run.Workloads, w)
 		for round := 1; round <= run.Rounds; round++ {

@@ -63,7 +63,7 @@ func sectionsOf(run *result.Run, tables []report.Table, ids map[string]string) [
 
 func sectionOf(run *result.Run, t report.Table, id string) section {
 	w := t.Workload
-	s := section{Anchor: id, Headline: headline(w), Details: details(w), Title: w.Title, ID: w.ID, Rounds: report.Rounds(t)}
+	s := section{Anchor: id, Headline: headline(w), Details: details(w.ID), Title: w.Title, ID: w.ID, Rounds: report.Rounds(t)}
 	s.Conditions = append(s.Conditions, w.Conditions...)
 	if each := report.EachRounds(t); each != "" {
 		s.Conditions = append(s.Conditions, each)

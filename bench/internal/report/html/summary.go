@@ -130,7 +130,7 @@ func losses(tables []report.Table, ids map[string]string) []loss {
 			share = int(100 * math.Log(r) / longest)
 		}
 		list = append(list, loss{
-			Ratio: times(g.Ratio()), Kind: kindOf(g.Column.Unit), Share: share, Headline: headline(g.Workload), Details: details(g.Workload),
+			Ratio: times(g.Ratio()), Kind: kindOf(g.Column.Unit), Share: share, Headline: headline(g.Workload), Details: details(g.Workload.ID),
 			Anchor: figureAnchor(ids[g.Workload.ID], g.Column), Figure: figureName(g.Workload, g.Column),
 			Cairn: figure(g.Cairn, g.Column.Unit), Best: figure(g.Best, g.Column.Unit), Winner: g.Marked(), Doubt: g.Doubt(),
 		})
