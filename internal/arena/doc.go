@@ -40,12 +40,12 @@
 //	counted = frames in use + dirty free frames + mappings of their own, in bytes
 //	Budget.UsedBy(class) is the sum of counted over the class's heaps and pools
 //	clean is a subset of free; every free chunk frame is in free exactly once
-//	Mapped() = the sum of all mappings that were not unmapped, process-wide
+//	Mapped() + Kept() = the sum of all mappings that were not unmapped, process-wide
 //
 // # Lifetimes
 //
 // Memory belongs to whoever allocated it until Free, Put or Unmap. Close unmaps
-// what is free; memory still handed out stays valid and goes as it is freed, so
+// what is free, or leaves it for a second to the next store (kept.go); memory still handed out stays valid and goes as it is freed, so
 // that a forgotten reader is a leak and not a crash. Where assertions are on,
 // freed memory is overwritten with 0xDB and a double Free panics; otherwise it
 // is ErrNotAllocated.

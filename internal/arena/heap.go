@@ -44,6 +44,7 @@ type Heap struct {
 		counted int64 // bytes added to the budget
 		inUse   int64 // bytes of frames and mappings handed out
 		closed  bool
+		leaves  bool // to others what it has when it is closed
 		keeps   bool // the platform cannot release: do not try again
 	}
 }
@@ -109,6 +110,14 @@ func (h *Heap) Scavenge(want int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.scavenge(want)
+}
+
+// Leave makes Close leave what is free to whoever needs memory in the next second, in place
+// of unmapping it.
+func (h *Heap) Leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.leaves = true
 }
 
 // Close unmaps everything that is free and refuses allocations from now on. If
@@ -227,11 +236,15 @@ func (h *Heap) place(n int, limit int64) (int, error) {
 // limit has room for that, otherwise frame by frame: a heap may never hold more than a
 // few frames, and the first touch of a huge page takes 2 MiB. It returns its index.
 func (h *Heap) grow(limit int64) (int, error) {
-	mem, err := Map(HugeBytes)
-	if err != nil {
-		return 0, err
+	room := limit - h.budget.Used()
+	c := kept.heapChunk(room)
+	if c == nil {
+		mem, err := Map(HugeBytes)
+		if err != nil {
+			return 0, err
+		}
+		c = newChunk(mem, len(h.mu.chunks) > 0 && room >= HugeBytes)
 	}
-	c := newChunk(mem, len(h.mu.chunks) > 0 && h.budget.Used()+HugeBytes <= limit)
 	i, _ := find(h.mu.chunks, c.base)
 	h.mu.chunks = slices.Insert(h.mu.chunks, i, c)
 	h.mu.runs = slices.Insert(h.mu.runs, i, c.runs())
@@ -349,6 +362,9 @@ func (h *Heap) unmapChunk(i int) {
 	h.mu.runs = slices.Delete(h.mu.runs, i, i+1)
 	h.mu.mapped -= int64(len(c.mem))
 	h.count(-c.counted())
+	if h.mu.closed && h.mu.leaves && kept.keep(c.mem, c) {
+		return
+	}
 	err := Unmap(c.mem)
 	invariants.Assert(err == nil, "%v", err)
 }

@@ -27,6 +27,7 @@ type Pool struct {
 		out    map[uintptr]int // sizes of the buffers handed out, by address
 		keep   int
 		closed bool
+		leaves bool // to others what it has when it is closed
 	}
 }
 
@@ -106,6 +107,15 @@ func (p *Pool) Growth(sizes ...int) (n int64) {
 	return n
 }
 
+// Leave makes Close leave the buffers to whoever needs some in the next second, in place of
+// unmapping them. It returns p.
+func (p *Pool) Leave() *Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.leaves = true
+	return p
+}
+
 // Trim unmaps the unused buffers.
 func (p *Pool) Trim() error {
 	p.mu.Lock()
@@ -158,6 +168,10 @@ func (p *Pool) fitting(size int) int {
 }
 
 func (p *Pool) fresh(size int) ([]byte, error) {
+	if b := kept.buffer(size); b != nil {
+		p.budget.Add(p.class, int64(size))
+		return b, nil
+	}
 	b, err := Map(size)
 	if err != nil {
 		return nil, err
@@ -169,6 +183,9 @@ func (p *Pool) fresh(size int) ([]byte, error) {
 
 func (p *Pool) unmap(b []byte) error {
 	p.budget.Add(p.class, -int64(len(b)))
+	if p.mu.closed && p.mu.leaves && kept.keep(b, nil) {
+		return nil
+	}
 	return Unmap(b)
 }
 

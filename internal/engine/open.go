@@ -56,8 +56,8 @@ func newEngine(cfg config.Config) *Engine {
 		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.readers.New = func() any { return e.newReader() }
-	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable)
-	e.pages = cache.New(e.budget, e.epochs)
+	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable).Leave()
+	e.pages = cache.New(e.budget, e.epochs).Leave()
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
 		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,

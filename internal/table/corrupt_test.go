@@ -35,11 +35,21 @@ func mustBeCorruption(t *testing.T, what string, err error) {
 	}
 }
 
-// survey opens a damaged file and reads it every way. It returns the errors of
-// Open or Verify, and checks that scans and gets say the same as the model or fail.
+// survey opens a damaged file at once and lazily, and reads it every way. It returns the
+// errors of Open or Verify, and checks that scans and gets say the same as the model or fail.
 func survey(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta, what string) (openErr, verifyErr error) {
 	t.Helper()
-	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	_, lazyErr := surveyOpened(t, m, c, &memFile{b: f.b}, meta, what+", opened lazily", OpenLazily)
+	openErr, verifyErr = surveyOpened(t, m, c, f, meta, what, Open)
+	if (lazyErr == nil) != (verifyErr == nil) {
+		t.Fatalf("%s: %v, opened lazily %v", what, verifyErr, lazyErr)
+	}
+	return openErr, verifyErr
+}
+
+func surveyOpened(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta, what string, open opener) (openErr, verifyErr error) {
+	t.Helper()
+	rd, err := open(f, meta, storeID, "7.sst", m.cache, m.budget)
 	if err != nil {
 		mustBeCorruption(t, what, err)
 		return err, err
@@ -337,9 +347,15 @@ func TestReadErrorsReachTheCaller(t *testing.T) {
 	c := counters(300, 20)
 	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 1024})
 	m := newRoom(t, 1<<30)
+	for how, open := range openers {
+		t.Run(how, func(t *testing.T) { readErrorsReachTheCaller(t, m, c, f, meta, open) })
+	}
+}
+
+func readErrorsReachTheCaller(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta, open opener) {
 	for n := 1; ; n++ {
 		file := &memFile{b: f.b, failAt: n}
-		errs := attempt(t, m, c, file, meta)
+		errs := attempt(t, m, c, file, meta, open)
 		if len(errs) == 0 {
 			if n < 20 {
 				t.Fatalf("only %d reads", n)
@@ -358,13 +374,13 @@ func TestReadErrorsReachTheCaller(t *testing.T) {
 }
 
 // attempt does one of each, and returns the errors.
-func attempt(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta) (errs []error) {
+func attempt(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta, open opener) (errs []error) {
 	note := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
+	rd, err := open(f, meta, storeID, "7.sst", m.cache, m.budget)
 	if err != nil {
 		return []error{err}
 	}

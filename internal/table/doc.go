@@ -7,8 +7,8 @@
 // buffers it), index.go, tombstones.go, properties.go and footer.go encode and
 // decode what follows the blocks, pages themselves are package block's.
 //
-// A Reader keeps in memory: the index (flat arrays, arena.ClassMeta), the range
-// tombstones, one cache.Slot per key page and value page, and, once attached, a
+// A Reader keeps in memory: the index (flat arrays, arena.ClassMeta; opened lazily it
+// reads that when it is first needed), the range tombstones, one cache.Slot per key page and value page, and, once attached, a
 // point index. Pages are decoded into the cache; the value pages of a value
 // beyond 1 MiB are not, they are assembled on the Go heap for each read.
 //

@@ -50,16 +50,16 @@ func (r *Reader) InitIter(it *Iter, slot *epoch.Slot, opts IterOptions) {
 var _ base.Iterator = (*Iter)(nil)
 
 // First implements base.Iterator.
-func (it *Iter) First() bool { return it.enter(0) && it.place(0) }
+func (it *Iter) First() bool { return it.ready() && it.enter(0) && it.place(0) }
 
 // Last implements base.Iterator.
 func (it *Iter) Last() bool {
-	return it.enter(it.r.Blocks()-1) && it.place(it.Rows()-1)
+	return it.ready() && it.enter(it.r.Blocks()-1) && it.place(it.Rows()-1)
 }
 
 // SeekGE implements base.Iterator.
 func (it *Iter) SeekGE(key []byte) bool {
-	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
+	if !it.ready() || !it.enter(it.r.index.find(key)) {
 		return it.leave()
 	}
 	if i := it.SearchGE(key); i < it.Rows() {
@@ -70,7 +70,7 @@ func (it *Iter) SeekGE(key []byte) bool {
 
 // SeekLT implements base.Iterator.
 func (it *Iter) SeekLT(key []byte) bool {
-	if it.r.Blocks() == 0 || !it.enter(it.r.index.find(key)) {
+	if !it.ready() || !it.enter(it.r.index.find(key)) {
 		return it.leave()
 	}
 	if i := it.SearchGE(key); i > 0 {
@@ -152,6 +152,17 @@ func (it *Iter) Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int
 		end = it.SearchGE(limit)
 	}
 	return &it.Cursor, end
+}
+
+// ready makes sure that the index is there, and reports whether there is a block.
+func (it *Iter) ready() bool {
+	if it.err != nil || it.r.Blocks() == 0 {
+		return it.leave()
+	}
+	if err := it.r.load(); err != nil {
+		return it.fail(err)
+	}
+	return true
 }
 
 // place puts the iterator on a row of the loaded block.

@@ -16,6 +16,21 @@ import (
 // owns f. name is what errors call the file; meta's GlobalSeq, if there is one,
 // holds for the life of the Reader.
 func Open(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.Cache, b *arena.Budget) (*Reader, error) {
+	r, err := OpenLazily(f, meta, store, name, c, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.load(); err != nil {
+		b.Add(arena.ClassMeta, -r.metaBytes)
+		return nil, err
+	}
+	return r, nil
+}
+
+// OpenLazily is Open that leaves the index of blocks to the first call that needs it: to
+// open a store must not take longer the more blocks it has. What is wrong with the index
+// that call says, and the next one looks again.
+func OpenLazily(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.Cache, b *arena.Budget) (*Reader, error) {
 	r := &Reader{
 		src:    source{f, name},
 		name:   name,
@@ -25,22 +40,49 @@ func Open(f vfs.File, meta base.TableMeta, store base.ID, name string, c *cache.
 		cache:  c,
 		budget: b,
 	}
-	t, err := r.readTail()
+	t, err := r.readTail(false)
 	if err != nil {
 		return nil, err
 	}
-	r.index = t.index
-	r.slots = t.index.newSlots()
+	r.footer = t.footer
 	r.tombs = tombstone.Build(t.tombs)
 	r.boundBytes = t.tombBytes + int64(len(meta.Smallest)+len(meta.Largest))
 	r.countMeta()
 	return r, nil
 }
 
+// load reads the index of blocks, unless that has been done.
+func (r *Reader) load() error {
+	if r.loaded.Load() {
+		return nil
+	}
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	if r.loaded.Load() {
+		return nil
+	}
+	w, done := r.window(r.footer.end() + footerBytes)
+	defer done()
+	index, err := r.readIndex(w, &r.footer)
+	if err != nil {
+		return err
+	}
+	r.index, r.slots = index, index.newSlots()
+	r.countMeta()
+	r.loaded.Store(true)
+	if r.budget.Used() > r.budget.Limit() {
+		r.cache.Room(0)
+	}
+	return nil
+}
+
 // countMeta counts to the budget what the Reader holds beside pages and the point
 // index: the block index, the tombstones, and bounds, those of the table included.
 func (r *Reader) countMeta() {
-	n := r.index.memory() + r.tombs.Memory() + r.boundBytes
+	n := r.tombs.Memory() + r.boundBytes
+	if r.index != nil {
+		n += r.index.memory()
+	}
 	r.budget.Add(arena.ClassMeta, n-r.metaBytes)
 	r.metaBytes = n
 }
@@ -60,15 +102,16 @@ func (r *Reader) Resequence(seq uint64) {
 // tail is what stands around the blocks.
 type tail struct {
 	footer footer
-	index  *blockIndex
+	index  *blockIndex // nil if it was left out
 	tombs  []tombstone.Tombstone
 	props  base.TableMeta
 
 	tombBytes int64 // of the raw pages that the bounds in tombs lie in
 }
 
-// readTail reads and verifies all of the file but the blocks.
-func (r *Reader) readTail() (*tail, error) {
+// readTail reads and verifies all of the file but the blocks, and the index of these if it
+// is left out.
+func (r *Reader) readTail(withIndex bool) (*tail, error) {
 	size, err := r.src.f.Size()
 	if err != nil {
 		return nil, err
@@ -76,10 +119,8 @@ func (r *Reader) readTail() (*tail, error) {
 	if size != r.meta.Size || size < minFileBytes {
 		return nil, base.Corruptf(r.name, size, "file has %d bytes, the manifest says %d", size, r.meta.Size)
 	}
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	w := &window{src: r.src, size: size, buf: s.stored[:0]}
-	defer func() { s.stored = w.buf }()
+	w, done := r.window(size)
+	defer done()
 	if err := w.read(max(0, size-tailBytes), int(min(size, tailBytes))); err != nil {
 		return nil, err
 	}
@@ -94,10 +135,16 @@ func (r *Reader) readTail() (*tail, error) {
 	if t.footer, err = decodeFooter(b, r.id, size-footerBytes); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(*window, *tail) error{r.readTombstones, r.readIndex, r.readProperties} {
-		if err := read(w, t); err != nil {
+	if err := r.readTombstones(w, t); err != nil {
+		return nil, err
+	}
+	if withIndex {
+		if t.index, err = r.readIndex(w, &t.footer); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.readProperties(w, t); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -170,21 +217,21 @@ func (r *Reader) readTombstones(w *window, t *tail) error {
 	return err
 }
 
-func (r *Reader) readIndex(w *window, t *tail) error {
-	t.index = newBlockIndex(int(t.footer.blocks))
-	err := r.eachPage(w, block.PageIndex, t.footer.indexOff(), t.footer.propOff(), func(off int64, raw []byte) error {
-		if err := t.index.addPage(raw, t.footer.tombOff()); err != nil {
+func (r *Reader) readIndex(w *window, f *footer) (*blockIndex, error) {
+	index := newBlockIndex(int(f.blocks))
+	err := r.eachPage(w, block.PageIndex, f.indexOff(), f.propOff(), func(off int64, raw []byte) error {
+		if err := index.addPage(raw, f.tombOff()); err != nil {
 			return base.Corruptf(r.name, off, "%v", err)
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := t.index.finish(&t.footer); err != nil {
-		return base.Corruptf(r.name, t.footer.indexOff(), "%v", err)
+	if err := index.finish(f); err != nil {
+		return nil, base.Corruptf(r.name, f.indexOff(), "%v", err)
 	}
-	return nil
+	return index, nil
 }
 
 func (r *Reader) readProperties(w *window, t *tail) error {
@@ -234,6 +281,16 @@ type window struct {
 	size int64
 	buf  []byte
 	off  int64
+}
+
+// window returns an empty window of the file, whose size is given; done ends its use.
+func (r *Reader) window(size int64) (w *window, done func()) {
+	s := scratches.Get().(*scratch)
+	w = &window{src: r.src, size: size, buf: s.stored[:0]}
+	return w, func() {
+		s.stored = w.buf
+		scratches.Put(s)
+	}
 }
 
 // holds reports whether n bytes at off have been read.

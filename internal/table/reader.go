@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -15,7 +16,7 @@ import (
 
 // Reader reads one table. It is safe for concurrent use until Close.
 type Reader struct {
-	// Constant after Open.
+	// Constant after OpenLazily.
 	src    source
 	name   string
 	id     block.Identity
@@ -23,9 +24,15 @@ type Reader struct {
 	store  base.ID
 	cache  *cache.Cache
 	budget *arena.Budget
-	index  *blockIndex
-	slots  []cache.Slot // see blockIndex.newSlots
+	footer footer
 	tombs  *tombstone.List
+
+	// Constant from when loaded is true; a point index, pages and an Iter that stands
+	// somewhere have come from them.
+	index   *blockIndex
+	slots   []cache.Slot // see blockIndex.newSlots
+	loaded  atomic.Bool
+	loading sync.Mutex
 
 	boundBytes int64 // of the bounds of tombs and of the table
 	metaBytes  int64 // counted as arena.ClassMeta
@@ -114,8 +121,11 @@ func touch(b []byte, i int) byte {
 
 // search is Get without a point index.
 func (r *Reader) search(key []byte, vis base.Visibility) (Row, bool, error) {
-	if len(r.slots) == 0 {
+	if r.Blocks() == 0 {
 		return Row{}, false, nil
+	}
+	if err := r.load(); err != nil {
+		return Row{}, false, err
 	}
 	b := r.index.find(key)
 	p, s, err := r.getKeys(b)
@@ -267,8 +277,8 @@ func (r *Reader) fillValues(b int, s *scratch, fill filler) (*cache.Page, error)
 // reader can be using it.
 func (r *Reader) AttachIndex(x *pointindex.Index) (old *pointindex.Index) { return r.points.Swap(x) }
 
-// Adopt makes the pages that the table's Writer has kept decoded resident. Nobody may
-// have read from the table yet.
+// Adopt makes the pages that the table's Writer has kept decoded resident. The table was
+// opened with its index, and nobody may have read from it yet.
 func (r *Reader) Adopt(pages []*cache.Page) {
 	for i, p := range pages {
 		if p != nil {
@@ -279,7 +289,8 @@ func (r *Reader) Adopt(pages []*cache.Page) {
 
 // Inherit takes over what o, another Reader of the same file, has in memory: its pages and
 // its point index, which those that read from o now may go on using: they are inside the
-// epoch. Nobody may have read from r yet. o reads again what it is asked for.
+// epoch. r was opened with its index, and nobody may have read from it yet. o reads again
+// what it is asked for.
 func (r *Reader) Inherit(o *Reader) {
 	r.cache.Move(r.slots, o.slots)
 	r.points.Store(o.points.Swap(nil))
@@ -290,6 +301,9 @@ func (r *Reader) Inherit(o *Reader) {
 func (r *Reader) Codec() (block.Codec, error) {
 	if r.Blocks() == 0 {
 		return block.None, nil
+	}
+	if err := r.load(); err != nil {
+		return block.None, err
 	}
 	e := &r.index.entries[0]
 	off := e.off
@@ -311,7 +325,7 @@ func (r *Reader) Tombstones() *tombstone.List { return r.tombs }
 func (r *Reader) Meta() *base.TableMeta { return &r.meta }
 
 // Blocks returns the number of blocks.
-func (r *Reader) Blocks() int { return len(r.index.entries) }
+func (r *Reader) Blocks() int { return int(r.footer.blocks) }
 
 // Close drops the table's pages from the cache, frees the point index and
 // closes the file. Nobody may be using the Reader or its iterators, or come to

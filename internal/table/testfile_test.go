@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // memFile is a file in memory that notes what a table may not do to it, and
@@ -188,6 +189,11 @@ func newRoom(t testing.TB, limit int64) *room {
 	})
 	return m
 }
+
+// opener is a way to open a table.
+type opener func(vfs.File, base.TableMeta, base.ID, string, *cache.Cache, *arena.Budget) (*Reader, error)
+
+var openers = map[string]opener{"at once": Open, "lazily": OpenLazily}
 
 func (m *room) open(t testing.TB, f *memFile, meta base.TableMeta) *Reader {
 	t.Helper()

@@ -16,8 +16,11 @@ import (
 // not nil, is told the bytes done so far now and then. The error is ctx's, one
 // of the file, or a *base.CorruptionError.
 func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) error {
-	t, err := r.readTail()
+	t, err := r.readTail(true)
 	if err != nil {
+		return err
+	}
+	if err := r.load(); err != nil {
 		return err
 	}
 	v := verifier{r: r}
@@ -160,6 +163,9 @@ func (r *Reader) BuildIndex(ctx context.Context) (*pointindex.Index, error) {
 
 func (r *Reader) buildIndex(ctx context.Context, points *pointindex.Builder) (*pointindex.Index, error) {
 	defer points.Discard()
+	if err := r.load(); err != nil {
+		return nil, err
+	}
 	var form, last []byte
 	for b := range r.index.entries {
 		if err := ctx.Err(); err != nil {

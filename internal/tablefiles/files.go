@@ -158,12 +158,19 @@ func Resequence(m *base.TableMeta, seq uint64) {
 
 // Open opens a table for reading. Its handle has no reference yet.
 func (f *Files) Open(meta *base.TableMeta) (*tree.Handle, error) {
+	return f.open(meta, table.Open)
+}
+
+// opener is table.Open, or table.OpenLazily.
+type opener func(vfs.File, base.TableMeta, base.ID, string, *cache.Cache, *arena.Budget) (*table.Reader, error)
+
+func (f *Files) open(meta *base.TableMeta, open opener) (*tree.Handle, error) {
 	name := f.Path(meta.Num)
 	file, err := f.FS.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open table: %w", err)
 	}
-	r, err := table.Open(file, *meta, f.Store, name, f.Pages, f.Budget)
+	r, err := open(file, *meta, f.Store, name, f.Pages, f.Budget)
 	if err != nil {
 		file.Close()
 		return nil, err
@@ -171,9 +178,10 @@ func (f *Files) Open(meta *base.TableMeta) (*tree.Handle, error) {
 	return &tree.Handle{Meta: meta, Reader: r, OnUnused: f.Unused}, nil
 }
 
-// OpenListed opens a table that the manifest or the log names.
+// OpenListed opens a table that the manifest or the log names; its index is read when it is
+// needed.
 func (f *Files) OpenListed(meta *base.TableMeta) (*tree.Handle, error) {
-	h, err := f.Open(meta)
+	h, err := f.open(meta, table.OpenLazily)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = base.Corruptf(f.Path(meta.Num), -1, "the table is missing")
 	}
