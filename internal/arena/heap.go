@@ -23,6 +23,10 @@ var (
 // spareChunks is how many wholly free chunks a heap keeps for the next demand.
 const spareChunks = 1
 
+// keptShare: a chunk that another heap has left is not taken if it counts as more than one
+// part in so many of the limit.
+const keptShare = 16
+
 // poison overwrites freed memory where assertions are on, so that a use after
 // free reads something no page contains.
 const poison = 0xDB
@@ -237,7 +241,7 @@ func (h *Heap) place(n int, limit int64) (int, error) {
 // few frames, and the first touch of a huge page takes 2 MiB. It returns its index.
 func (h *Heap) grow(limit int64) (int, error) {
 	room := limit - h.budget.Used()
-	c := kept.heapChunk(room)
+	c := kept.heapChunk(min(room, limit/keptShare)) // which counts at once with all that was ever used of it
 	if c == nil {
 		mem, err := Map(HugeBytes)
 		if err != nil {
