@@ -21,10 +21,11 @@ type chunk struct {
 	used  int               // frames in use
 	dirty int               // frames free and not clean
 	huge  bool              // huge pages were asked for
+	idle  bool              // the heap has counted it as wholly free
 }
 
 // runs is the lengths, in frames, of a chunk's longest runs. The heap keeps them
-// apart from the chunks, so that a search reads a few bytes for each chunk.
+// apart from the chunks (runTree), so that a search reads a few bytes for a few chunks.
 type runs struct {
 	free  uint16 // of free frames
 	dirty uint16 // of free frames with memory behind them

@@ -41,7 +41,8 @@ type Heap struct {
 	mu     struct {
 		sync.Mutex
 		chunks  []*chunk           // by address
-		runs    []runs             // of the chunks, in the same order
+		runs    runTree            // of the chunks, in the same order
+		idle    int                // chunks that are wholly free
 		slabs   slabs              // frames in use that are cut into pieces
 		large   map[uintptr][]byte // allocations that are mappings of their own
 		mapped  int64
@@ -197,7 +198,7 @@ func (h *Heap) allocFrames(n int, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	c := h.mu.chunks[at]
-	i := c.fit(n, int(h.mu.runs[at].dirty) >= n)
+	i := c.fit(n, int(h.mu.runs.at(at).dirty) >= n)
 	clean := c.reserve(i, n)
 	growth := int64(clean) * int64(frameBytes)
 	if !h.admit(growth, limit) {
@@ -212,26 +213,27 @@ func (h *Heap) allocFrames(n int, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// measure notes the runs of c anew; its index may have changed.
+// measure notes the runs of c anew, and whether it is wholly free; its index may have changed.
 func (h *Heap) measure(c *chunk) {
 	i, _ := find(h.mu.chunks, c.base)
-	h.mu.runs[i] = c.runs()
+	h.mu.runs.set(i, c.runs())
+	if idle := c.used == 0; idle != c.idle {
+		if c.idle = idle; idle {
+			h.mu.idle++
+		} else {
+			h.mu.idle--
+		}
+	}
 }
 
 // place returns the index of a chunk with n free frames in a row, mapping one
 // if there is none.
 func (h *Heap) place(n int, limit int64) (int, error) {
-	second := -1
-	for i, r := range h.mu.runs {
-		if int(r.dirty) >= n {
-			return i, nil
-		}
-		if second < 0 && int(r.free) >= n {
-			second = i
-		}
+	if i := h.mu.runs.firstDirty(n); i >= 0 {
+		return i, nil
 	}
-	if second >= 0 {
-		return second, nil
+	if i := h.mu.runs.firstFree(n); i >= 0 {
+		return i, nil
 	}
 	return h.grow(limit)
 }
@@ -251,7 +253,8 @@ func (h *Heap) grow(limit int64) (int, error) {
 	}
 	i, _ := find(h.mu.chunks, c.base)
 	h.mu.chunks = slices.Insert(h.mu.chunks, i, c)
-	h.mu.runs = slices.Insert(h.mu.runs, i, c.runs())
+	h.mu.runs.insert(i, c.runs())
+	h.measure(c)
 	h.mu.mapped += HugeBytes
 	h.count(c.counted())
 	return i, nil
@@ -346,16 +349,9 @@ func (h *Heap) unmapFree(keep int) {
 	if h.mu.closed {
 		keep = 0
 	}
-	spare := 0
-	for _, c := range h.mu.chunks {
-		if c.used == 0 {
-			spare++
-		}
-	}
-	for i := len(h.mu.chunks) - 1; i >= 0 && spare > keep; i-- {
+	for i := len(h.mu.chunks) - 1; i >= 0 && h.mu.idle > keep; i-- {
 		if h.mu.chunks[i].used == 0 {
 			h.unmapChunk(i)
-			spare--
 		}
 	}
 }
@@ -363,7 +359,9 @@ func (h *Heap) unmapFree(keep int) {
 func (h *Heap) unmapChunk(i int) {
 	c := h.mu.chunks[i]
 	h.mu.chunks = slices.Delete(h.mu.chunks, i, i+1)
-	h.mu.runs = slices.Delete(h.mu.runs, i, i+1)
+	h.mu.runs.remove(i)
+	h.mu.idle--
+	c.idle = false
 	h.mu.mapped -= int64(len(c.mem))
 	h.count(-c.counted())
 	if h.mu.closed && h.mu.leaves && kept.keep(c.mem, c) {
@@ -377,18 +375,23 @@ func (h *Heap) unmapChunk(i int) {
 // addresses down, as first fit keeps the low ones busy.
 func (h *Heap) scavenge(want int64) int64 {
 	before := h.mu.counted
-	for i := len(h.mu.chunks) - 1; i >= 0 && before-h.mu.counted < want; i-- {
+	for i := len(h.mu.chunks) - 1; i >= 0 && h.mu.idle > 0 && before-h.mu.counted < want; i-- {
 		if c := h.mu.chunks[i]; c.used == 0 && c.dirty > 0 {
 			h.unmapChunk(i)
 		}
 	}
-	for i := len(h.mu.chunks) - 1; i >= 0 && !h.mu.keeps && before-h.mu.counted < want; i-- {
-		if c := h.mu.chunks[i]; c.dirty > 0 {
+	for !h.mu.keeps && before-h.mu.counted < want {
+		i := h.mu.runs.lastDirty()
+		if i < 0 {
+			break
+		}
+		c := h.mu.chunks[i]
+		if c.dirty > 0 { // else its frames are reserved, which is not noted yet
 			gone := c.release(want - (before - h.mu.counted))
 			h.mu.keeps = gone == 0
-			h.measure(c)
 			h.count(-gone)
 		}
+		h.measure(c)
 	}
 	return before - h.mu.counted
 }

@@ -43,17 +43,24 @@ func (h *Heap) check(t *testing.T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var counted, inUse, mapped int64
+	idle := 0
 	for i, c := range h.mu.chunks {
+		if c.used == 0 {
+			idle++
+		}
 		counted += c.counted()
 		inUse += int64(c.used) * int64(frameBytes)
 		mapped += int64(len(c.mem))
 		checkChunk(t, c)
-		if h.mu.runs[i] != c.runs() {
-			t.Fatalf("chunk %d: runs %v recorded, %v are there", i, h.mu.runs[i], c.runs())
+		if h.mu.runs.at(i) != c.runs() {
+			t.Fatalf("chunk %d: runs %v recorded, %v are there", i, h.mu.runs.at(i), c.runs())
 		}
 		if i > 0 && h.mu.chunks[i-1].base >= c.base {
 			t.Fatal("chunks out of order")
 		}
+	}
+	if idle != h.mu.idle || h.mu.runs.n != len(h.mu.chunks) {
+		t.Fatalf("%d chunks, %d of them idle, recorded %d and %d", len(h.mu.chunks), idle, h.mu.runs.n, h.mu.idle)
 	}
 	for _, b := range h.mu.large {
 		counted, inUse, mapped = counted+int64(len(b)), inUse+int64(len(b)), mapped+int64(len(b))
@@ -542,5 +549,30 @@ func BenchmarkHeapAllocInTenGigabytes(b *testing.B) {
 	b.StopTimer()
 	for _, x := range all {
 		h.Free(x)
+	}
+}
+
+// What an allocation has reserved is not given back while room is made for the rest of it,
+// and that nothing of it could be does not mean that nothing ever can be.
+func TestHeapReservedFramesAreNoRoom(t *testing.T) {
+	if !canRelease(t) {
+		t.Skip("the platform cannot give back single pages")
+	}
+	noLeak(t)
+	b := NewBudget(10 * int64(frameBytes))
+	h := NewHeap(b, ClassPages)
+	stay, gone := mustAlloc(t, h, 7*frameBytes), mustAlloc(t, h, 3*frameBytes)
+	mustFree(t, h, gone)
+	if _, err := h.AllocWithin(5*frameBytes, b.Limit()); !errors.Is(err, ErrNoRoom) {
+		t.Fatalf("three frames with memory and two without, beside seven of ten: %v", err)
+	}
+	h.check(t)
+	if n := h.Scavenge(1); n != int64(frameBytes) {
+		t.Errorf("%d bytes are given back afterwards, want a frame", n)
+	}
+	h.check(t)
+	mustFree(t, h, stay)
+	if err := h.Close(); err != nil {
+		t.Error(err)
 	}
 }
