@@ -18,7 +18,7 @@ func TestLazyIndex(t *testing.T) {
 	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 1024})
 	m := newRoom(t, 1<<30)
 	whole := m.open(t, &memFile{b: f.b}, meta)
-	at := whole.footer.indexOff() + 1000
+	at := whole.footer.indexOff() + whole.footer.indexBytes/2
 	broken := bytes.Clone(f.b)
 	broken[at] ^= 0x10
 	file := &memFile{b: broken}
