@@ -87,7 +87,7 @@ func (k *keeper) makeWay(n int) {
 	for k.fresh += n; k.fresh >= keptOver && len(k.all) > 0; {
 		k.fresh -= k.drop(1)
 	}
-	if k.fresh = max(k.fresh, 0); len(k.all) == 0 {
+	if k.fresh < 0 || len(k.all) == 0 {
 		k.fresh = 0
 	}
 }

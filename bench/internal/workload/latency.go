@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/data"
@@ -39,20 +40,12 @@ const (
 	latencyMost   = 2    // times Params.Seconds: then what is still due is given up
 )
 
-var latencyColumns = []result.Column{
-	{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+var latencyColumns = slices.Concat(putPercentiles, []result.Column{
 	{Key: "get_p50", Title: "get p50", Group: "gets", Unit: result.Nanos, Ranked: true},
 	{Key: "get_p99", Title: "p99", Group: "gets", Unit: result.Nanos, Ranked: true},
 	{Key: "get_p999", Title: "p99.9", Group: "gets", Unit: result.Nanos, Ranked: true},
 	{Key: "get_max", Title: "max", Group: "gets", Unit: result.Nanos, Ranked: true},
-	{Key: "rate", Title: "rate", Group: "rate", Unit: result.PerSecond},
-	{Key: "alone", Title: "throughput before", Group: "rate", Unit: result.PerSecond},
-	{Key: "worst_second", Title: "ops in the worst second", Group: "rate", Unit: result.Number},
-	{Key: "given_up", Title: "given up", Group: "rate", Unit: result.Number},
-}
+}, rateColumns)
 
 func latencyConditions(p Params) []string {
 	return []string{
@@ -80,9 +73,7 @@ type mixed struct {
 
 func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if why, no := d.Info.Cannot[engine.CanSync]; no && p.Sync {
-		for _, c := range append(latencyColumns, Common...) {
-			rec.None(why, c.Key)
-		}
+		rec.noneOf(why, latencyColumns)
 		return nil
 	}
 	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 11)), versions: make([]uint64, p.N)}

@@ -5,9 +5,26 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
+	"github.com/cairndb/cairn/bench/internal/result"
 )
 
 // What the workloads have in common that offer operations at a fixed rate.
+
+// putPercentiles are the figures of puts, rateColumns those of the rate itself.
+var (
+	putPercentiles = []result.Column{
+		{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+		{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+		{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+		{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+	}
+	rateColumns = []result.Column{
+		{Key: "rate", Title: "rate", Group: "rate", Unit: result.PerSecond},
+		{Key: "alone", Title: "throughput before", Group: "rate", Unit: result.PerSecond},
+		{Key: "worst_second", Title: "ops in the worst second", Group: "rate", Unit: result.Number},
+		{Key: "given_up", Title: "given up", Group: "rate", Unit: result.Number},
+	}
+)
 
 // timed sets how long a workload keeps its rate, and which, if that is asked for.
 func timed(p Params, s Scale, seconds float64) Params {

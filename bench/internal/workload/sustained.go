@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/data"
@@ -34,22 +35,14 @@ const (
 	sustainedAlone = 1. / 20 // of Params.Seconds, for the disk without an engine
 )
 
-var sustainedColumns = []result.Column{
-	{Key: "put_p50", Title: "put p50", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_p99", Title: "p99", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_p999", Title: "p99.9", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "put_max", Title: "max", Group: "puts", Unit: result.Nanos, Ranked: true, Writes: true},
+var sustainedColumns = slices.Concat(putPercentiles, []result.Column{
 	{Key: "longest", Title: "longest pause", Group: "pauses", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "pauses", Title: "pauses", Group: "pauses", Unit: result.Number},
 	{Key: "paused", Title: "all of them", Group: "pauses", Unit: result.Nanos},
 	{Key: "disk_longest", Title: "disk's longest, beside", Group: "pauses", Unit: result.Nanos},
 	{Key: "disk_pauses", Title: "disk's pauses, beside", Group: "pauses", Unit: result.Number},
 	{Key: "disk_alone", Title: "disk's longest, alone", Group: "pauses", Unit: result.Nanos},
-	{Key: "rate", Title: "rate", Group: "rate", Unit: result.PerSecond},
-	{Key: "alone", Title: "throughput before", Group: "rate", Unit: result.PerSecond},
-	{Key: "worst_second", Title: "ops in the worst second", Group: "rate", Unit: result.Number},
-	{Key: "given_up", Title: "given up", Group: "rate", Unit: result.Number},
-}
+}, rateColumns)
 
 func sustainedConditions(p Params) []string {
 	return []string{
@@ -68,7 +61,7 @@ func sustainedEstimate(p Params, e engine.Info, syncDelay time.Duration) time.Du
 
 func runSustained(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if why, no := d.Info.Cannot[engine.CanSync]; no && p.Sync {
-		rec.noneOf(why, append(sustainedColumns, Common...))
+		rec.noneOf(why, sustainedColumns)
 		return nil
 	}
 	disk, err := newDiskProbe(filepath.Dir(dir))
