@@ -14,5 +14,8 @@ func adviseHuge(b []byte, want bool) {
 	_ = unix.Madvise(b, advice)
 }
 
+// touchMemory asks for the pages behind b, writable. Kernels before 5.14 refuse.
+func touchMemory(b []byte) { _ = unix.Madvise(b, unix.MADV_POPULATE_WRITE) }
+
 // releaseMemory drops the pages behind b; the next access finds zeros.
 func releaseMemory(b []byte) bool { return unix.Madvise(b, unix.MADV_DONTNEED) == nil }

@@ -127,7 +127,7 @@ func (h *Heap) Leave() {
 
 // Close unmaps everything that is free and refuses allocations from now on. If
 // something is still allocated it returns an error that says how much; that
-// memory stays valid and is unmapped as it is freed.
+// memory stays valid and is unmapped as it is freed. What Leave leaves to others is not unmapped.
 func (h *Heap) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,7 +242,10 @@ func (h *Heap) place(n int, limit int64) (int, error) {
 // limit has room for that, otherwise frame by frame: a heap may never hold more than a
 // few frames, and the first touch of a huge page takes 2 MiB. It returns its index.
 func (h *Heap) grow(limit int64) (int, error) {
-	room := limit - h.budget.Used()
+	room := int64(0) // for what is not needed now
+	if limit != math.MinInt64 {
+		room = limit - h.budget.Used()
+	}
 	c := kept.heapChunk(min(room, limit/keptShare)) // which counts at once with all that was ever used of it
 	if c == nil {
 		mem, err := Map(HugeBytes)

@@ -21,6 +21,8 @@ func unmapMemory([]byte) error { return nil }
 
 func adviseHuge([]byte, bool) {}
 
+func touchMemory([]byte) {}
+
 func releaseMemory([]byte) bool { return false }
 
 func address(b []byte) uintptr { return reflect.ValueOf(b).Pointer() }

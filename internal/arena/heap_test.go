@@ -243,6 +243,20 @@ func TestHeapHonoursALimitSmallerThanAChunk(t *testing.T) {
 	} else {
 		mustFree(t, h, x)
 	}
+	var beyond [][]byte // a second chunk, which is not of huge pages: those count as a whole
+	for len(h.mu.chunks) < 2 {
+		x, err := h.Alloc(frameBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beyond = append(beyond, x)
+	}
+	if got, want := b.Used(), limit+int64(len(beyond)*frameBytes); got != want {
+		t.Errorf("%d bytes counted beyond the limit, want %d", got, want)
+	}
+	for _, x := range beyond {
+		mustFree(t, h, x)
+	}
 	for _, x := range all {
 		mustFree(t, h, x)
 	}

@@ -80,5 +80,16 @@ func Release(b []byte) bool {
 	return false
 }
 
+// Touch brings the memory behind b, whole pages of a mapping, into the process before it
+// is used, so that nobody who uses it waits for the system to find it, which takes
+// microseconds for each page and, on a virtual machine whose host has to, milliseconds for
+// a huge one. The contents stay as they are, and b may be in use meanwhile. It is a hint:
+// it does nothing where the platform has no call for it.
+func Touch(b []byte) {
+	if len(b) > 0 {
+		touchMemory(b)
+	}
+}
+
 // roundUp rounds n up to a multiple of unit, a power of two.
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }

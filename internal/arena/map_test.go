@@ -90,6 +90,32 @@ func TestReleaseOfPartOfAPage(t *testing.T) {
 	}
 }
 
+// Touching memory changes nothing but that it is there, and may be done while it is used.
+func TestTouch(t *testing.T) {
+	noLeak(t)
+	b, err := Map(2 * HugeBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Unmap(b)
+	AdviseHuge(b)
+	b[5], b[HugeBytes+7] = 5, 7
+	done := make(chan struct{})
+	go func() { Touch(b[HugeBytes:]); Touch(b); Touch(nil); close(done) }()
+	for i := range pageBytes {
+		b[pageBytes+i] = byte(i)
+	}
+	<-done
+	for i := range pageBytes {
+		if b[pageBytes+i] != byte(i) {
+			t.Fatalf("byte %d has changed", i)
+		}
+	}
+	if b[5] != 5 || b[HugeBytes+7] != 7 || !allZero(b[HugeBytes+8:]) {
+		t.Error("touching changed the contents")
+	}
+}
+
 func TestAdviseHugeIsHarmless(t *testing.T) {
 	noLeak(t)
 	for _, n := range []int{1, 3 * HugeBytes} {

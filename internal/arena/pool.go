@@ -10,7 +10,7 @@ import (
 // DefaultPoolSpares is how many unused buffers a Pool keeps.
 const DefaultPoolSpares = 4
 
-// ErrPoolClosed is returned by Get and GetZeroed after Close.
+// ErrPoolClosed is returned by Get after Close.
 var ErrPoolClosed = errors.New("arena: pool is closed")
 
 // Pool recycles big buffers, such as the arenas of memtables: the first touch of
@@ -50,23 +50,29 @@ func (p *Pool) SetSpares(n int) {
 // Get returns n bytes, n > 0, beginning at a page; cap is at
 // least n rounded up to pages. The contents are unspecified: what the previous user left, or zeros.
 // The caller owns the buffer until Put. Errors: ErrPoolClosed, no memory.
-func (p *Pool) Get(n int) ([]byte, error) {
-	b, _, err := p.get(n)
-	return b, err
-}
-
-// GetZeroed is Get with all cap bytes zero.
-func (p *Pool) GetZeroed(n int) ([]byte, error) {
-	b, recycled, err := p.get(n)
-	if err == nil && recycled {
-		clear(b[:cap(b)])
+func (p *Pool) Get(n int) (b []byte, err error) {
+	if n <= 0 || n > maxMapBytes {
+		return nil, fmt.Errorf("arena: cannot allocate %d bytes", n)
 	}
-	return b, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		return nil, ErrPoolClosed
+	}
+	size := roundUp(n, pageBytes)
+	if i := p.fitting(size); i >= 0 {
+		b = p.mu.spare[i]
+		p.mu.spare = slices.Delete(p.mu.spare, i, i+1)
+	} else if b, err = p.fresh(size); err != nil {
+		return nil, err
+	}
+	p.mu.out[address(b)] = len(b)
+	return b[:n], nil
 }
 
 // Put takes back a buffer, which is what Get returned or a prefix of it. Nobody
 // may use it any more. A buffer that is not out is ErrNotAllocated. After Close
-// buffers are unmapped at once.
+// buffers are unmapped at once, or left to others (Leave).
 func (p *Pool) Put(b []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,26 +140,6 @@ func (p *Pool) Close() error {
 		err = errors.Join(err, fmt.Errorf("arena: pool closed with %d buffers out", n))
 	}
 	return err
-}
-
-func (p *Pool) get(n int) (b []byte, recycled bool, err error) {
-	if n <= 0 || n > maxMapBytes {
-		return nil, false, fmt.Errorf("arena: cannot allocate %d bytes", n)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.closed {
-		return nil, false, ErrPoolClosed
-	}
-	size := roundUp(n, pageBytes)
-	if i := p.fitting(size); i >= 0 {
-		b, recycled = p.mu.spare[i], true
-		p.mu.spare = slices.Delete(p.mu.spare, i, i+1)
-	} else if b, err = p.fresh(size); err != nil {
-		return nil, false, err
-	}
-	p.mu.out[address(b)] = len(b)
-	return b[:n], recycled, nil
 }
 
 // fitting returns the index of the smallest spare buffer that serves for size, or -1.

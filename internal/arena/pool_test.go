@@ -34,23 +34,6 @@ func TestPoolRecyclesBySize(t *testing.T) {
 	}
 }
 
-func TestPoolGetZeroed(t *testing.T) {
-	noLeak(t)
-	p := NewPool(NewBudget(0), ClassMemtable)
-	defer p.Close()
-	for range 3 {
-		x, err := p.GetZeroed(10000)
-		if err != nil || !allZero(x[:cap(x)]) {
-			t.Fatalf("not zero (%v)", err)
-		}
-		x = x[:cap(x)]
-		x[0], x[len(x)-1] = 1, 1
-		if err := p.Put(x); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestPoolKeepsFewSpares(t *testing.T) {
 	noLeak(t)
 	b := NewBudget(0)

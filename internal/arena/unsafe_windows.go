@@ -27,6 +27,8 @@ func unmapMemory(b []byte) error {
 
 func adviseHuge([]byte, bool) {}
 
+func touchMemory([]byte) {}
+
 // releaseMemory decommits the pages and commits fresh ones, which are zero. If
 // the second step fails the pages would be gone, so it is tried until there is
 // memory again: it was ours a moment ago.

@@ -4,7 +4,6 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/tablefiles"
-	"github.com/cairndb/cairn/internal/tree"
 )
 
 // What transactions, which are a layer of their own, need of the engine.
@@ -14,39 +13,6 @@ func (e *Engine) Config() *config.Config { return &e.cfg }
 
 // Tables returns the store's table files.
 func (e *Engine) Tables() *tablefiles.Files { return e.tables }
-
-// State returns the current state. The caller is inside the epoch, or holds a
-// snapshot and only compares.
-func (e *Engine) State() *tree.State { return e.state.Load() }
-
-// BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
-// and the snapshot's sequence. EndSnapshot gives both back.
-func (e *Engine) BeginSnapshot() (*Reader, uint64) {
-	r := e.readers.Get().(*Reader)
-	return r, r.Slot.BeginSnapshot(&e.visible)
-}
-
-// EndSnapshot ends what BeginSnapshot began.
-func (e *Engine) EndSnapshot(r *Reader) {
-	r.Slot.ClearSnapshot()
-	e.readers.Put(r)
-}
-
-// Retire calls free once nobody who reads now still does.
-func (e *Engine) Retire(free func()) { e.epochs.Retire(free) }
-
-// Pin counts n bytes as kept in memory by slices handed out, unless too many are
-// already.
-func (e *Engine) Pin(n int64) bool {
-	if e.pinned.Load()+n > e.cfg.Memory/8 {
-		return false
-	}
-	e.pinned.Add(n)
-	return true
-}
-
-// Unpin ends what Pin counted.
-func (e *Engine) Unpin(n int64) { e.pinned.Add(-n) }
 
 // CountHeapCopy counts a value that was copied because too much is pinned.
 func (e *Engine) CountHeapCopy() { e.counters.HeapCopies.Add(1) }

@@ -112,7 +112,7 @@ func (e *Engine) compactor() {
 		if e.mergeForScans() {
 			continue
 		}
-		did, err := e.compactOnce(q.Idle(e.visible.Load(), e.idleAfter()))
+		did, err := e.compactOnce(q.Idle(e.Visible(), e.idleAfter()))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -126,7 +126,7 @@ func (e *Engine) compactor() {
 			continue
 		}
 		sleep := restAfter // commits have just been made
-		if seq := e.visible.Load(); q.Idle(seq, restAfter) {
+		if seq := e.Visible(); q.Idle(seq, restAfter) {
 			e.rest(seq)
 			sleep = idleMark
 		}
@@ -135,12 +135,12 @@ func (e *Engine) compactor() {
 }
 
 func (e *Engine) currentDebt() int64 {
-	return compact.Debt(e.state.Load().Version, e.pickInputs(true))
+	return compact.Debt(e.State().Version, e.pickInputs(true))
 }
 
 func (e *Engine) pickInputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
-		Idle: idle, OldestSnapshot: e.visible.Load(), Flushed: base.MaxSeq, Leftovers: e.leftovers.All(),
+		Idle: idle, OldestSnapshot: e.Visible(), Flushed: base.MaxSeq, Leftovers: e.leftovers.All(),
 		TargetFileBytes: TargetTable, Codecs: e.tables.CompressesWell(),
 	}
 	if s := e.snapshots(); len(s) > 0 {
@@ -157,7 +157,7 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if e.waitsForSpace() {
 		return false, nil // a flush comes first
 	}
-	rs := e.state.Load()
+	rs := e.State()
 	if rs.Version.NumTables() == 0 {
 		return false, nil
 	}
@@ -182,11 +182,14 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 }
 
 // survey finds out, once, which tables of the last level were compressed in haste before
-// the store was opened. merging is held.
+// the store was opened. merging is held; Close waits for it, and so for one table.
 func (e *Engine) survey(rs *tree.State) {
-	if !e.surveyed && e.tables.CompressesWell() {
+	if e.surveyed || !e.tables.CompressesWell() {
+		return
+	}
+	if nums, err := rs.Hasty(e.mustStop); err == nil {
 		e.surveyed = true
-		e.leftovers.NoteQuick(rs.Hasty())
+		e.leftovers.NoteQuick(nums)
 	}
 }
 
@@ -243,10 +246,10 @@ func (e *Engine) runJob(job *compact.Job) error {
 }
 
 func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
-	r := e.readers.Get().(*Reader)
-	defer e.readers.Put(r)
+	r := e.Reader()
+	defer e.Done(r)
 	r.Slot.Enter() // only as long as this: the state keeps memtables that are flushed meanwhile
-	inputs := e.state.Load().Hold(job.Inputs)
+	inputs := e.State().Hold(job.Inputs)
 	r.Slot.Exit()
 	defer tree.Unhold(inputs)
 	var rows []base.Iterator
@@ -284,7 +287,7 @@ func (e *Engine) keeper() {
 		if quiet {
 			e.markIfQuiet()
 		}
-		e.epochs.Collect()
+		e.Epochs.Collect()
 		e.keepSpare()
 		e.removeObsolete(e.cfg.FS.Remove)
 	}

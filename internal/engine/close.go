@@ -21,10 +21,7 @@ func (e *Engine) Close() (err error) {
 }
 
 func (e *Engine) close() error {
-	e.closed.Store(true)
-	for e.open.Load() > 0 {
-		<-e.openDone
-	}
+	e.Shut()
 	var err error
 	if !e.cfg.ReadOnly {
 		err = e.shutDown()
@@ -46,22 +43,24 @@ func (e *Engine) shutDown() error {
 	c.mu.Unlock()
 
 	e.tables.Hurry()
-	var err error
+	var err, unmerged error
 	if failed == nil {
 		e.closeWaits.Store(true)
-		err = e.settle()
+		err, unmerged = e.settle()
 	}
 	e.stop()
 	e.wakeBackground()
 	e.background.Wait()
-	if failed == nil && err == nil {
+	switch {
+	case failed != nil:
+		err = failed
+	case err == nil:
 		err = e.seal()
+	default:
+		err = errors.Join(err, e.syncWritten()) // the log stays, and relaxed commits with it
 	}
 	e.closeSegments()
-	if failed != nil {
-		return failed
-	}
-	return reserve.SpaceError(err)
+	return reserve.SpaceError(errors.Join(err, unmerged))
 }
 
 // errGivenUp ends a flush or merge that was under way when the store was closed: Close
@@ -77,31 +76,34 @@ func (e *Engine) mustStop() error {
 	return e.stopped.Err()
 }
 
-// settle flushes everything and works off a moderate debt.
-func (e *Engine) settle() error {
+// settle flushes everything and works off a moderate debt. unmerged is why it could not do
+// that, a damaged table for one: what was written since it was opened is in tables all the
+// same.
+func (e *Engine) settle() (err, unmerged error) {
 	c := &e.commit
 	c.mu.Lock()
 	c.mem = nil // seals the active memtable
 	c.mu.Unlock()
-	if did, err := e.mergeAll(nil, tablefiles.Awaited); did || err != nil {
-		return err
+	did, unmerged := e.mergeAll(nil, tablefiles.Awaited)
+	if did {
+		return nil, nil
 	}
 	if err := e.flushRest(); err != nil {
-		return err
+		return err, unmerged
 	}
 	if e.manifest == nil {
-		return nil // nothing was written since Open
+		return nil, unmerged // nothing was written since Open
 	}
-	for debt := e.currentDebt(); debt > 0 && debt <= e.state.Load().CloseMerge(); debt = e.currentDebt() {
+	for debt := e.currentDebt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.currentDebt() {
 		did, err := e.compactOnce(true)
 		if reserve.IsFull(err) {
-			return nil // it can wait
+			return nil, nil // it can wait
 		}
 		if err != nil || !did {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, unmerged
 }
 
 // flushRest flushes everything. On a full disk the space that was put aside, and
@@ -136,10 +138,7 @@ func (e *Engine) seal() error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	if rs := e.state.Swap(nil); rs != nil {
-		e.epochs.Retire(rs.Unref)
-	}
-	e.epochs.Drain()
+	e.Drop()
 	e.retireSegments(final.LogStart, 0)
 	if e.cfg.Relaxed && e.commit.spare != nil {
 		e.neverSynced = append(e.neverSynced, e.path(base.FileLog, e.commit.spare.Seg.Num))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -13,40 +12,31 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
 )
 
 // Engine is an open store. All methods are safe for concurrent use.
 type Engine struct {
-	cfg   config.Config
-	store base.ID
-	lock  io.Closer
+	view.View // what readers see
 
-	// visible is the greatest sequence readers may see. It only grows (E2).
-	visible atomic.Uint64
-	state   atomic.Pointer[tree.State]
-	closed  atomic.Bool
+	cfg     config.Config
+	store   base.ID
+	lock    io.Closer
 	closing sync.Once
 
-	epochs  *epoch.Domain
-	readers sync.Pool // *reader
 	budget  *arena.Budget
 	arenas  *arena.Pool
 	pages   *cache.Cache
 	tables  *tablefiles.Files
-	pinned  atomic.Int64 // bytes kept in memory by slices handed out
 	walked  compact.Walked
 	brake   compact.Brake
 	stalled atomic.Int32 // commits that wait for room
-
-	open     atomic.Int64 // transactions and one-shot calls in progress
-	openDone chan struct{}
 
 	commit committer
 
@@ -89,62 +79,6 @@ type Engine struct {
 	recovery report.RecoveryStats
 }
 
-// Reader is what a goroutine needs to read: an epoch slot, and room for a key.
-// Readers are pooled.
-type Reader struct {
-	key  []byte
-	Slot *epoch.Slot
-}
-
-// internal joins a bucket's prefix and a key.
-func (r *Reader) internal(bucket, key []byte) []byte {
-	r.key = append(append(r.key[:0], bucket...), key...)
-	return r.key
-}
-
-func (e *Engine) newReader() *Reader {
-	r := &Reader{Slot: e.epochs.Register()}
-	// The pool drops readers at will; their slots go back when that happens.
-	runtime.SetFinalizer(r, func(r *Reader) { r.Slot.Release() })
-	return r
-}
-
-// enter begins a one-shot read. Everything reachable stays in memory until leave.
-func (e *Engine) enter() (*Reader, error) {
-	r := e.readers.Get().(*Reader)
-	r.Slot.Enter()
-	if e.closed.Load() {
-		e.leave(r)
-		return nil, base.ErrClosed
-	}
-	return r, nil
-}
-
-func (e *Engine) leave(r *Reader) {
-	r.Slot.Exit()
-	e.readers.Put(r)
-}
-
-// Hold keeps Close waiting until Release: for transactions and commits.
-func (e *Engine) Hold() error {
-	e.open.Add(1)
-	if e.closed.Load() {
-		e.Release()
-		return base.ErrClosed
-	}
-	return nil
-}
-
-// Release ends what Hold began.
-func (e *Engine) Release() {
-	if e.open.Add(-1) == 0 && e.closed.Load() {
-		select {
-		case e.openDone <- struct{}{}:
-		default:
-		}
-	}
-}
-
 func (e *Engine) path(t base.FileType, num uint64) string {
 	return filepath.Join(e.cfg.Dir, base.FileName(t, num))
 }
@@ -179,20 +113,9 @@ func (e *Engine) wakeBackground() {
 	e.commit.wakeAll()
 }
 
-// Acquire returns the current state with a reference the caller must drop.
-func (e *Engine) Acquire(slot *epoch.Slot) *tree.State {
-	slot.Enter()
-	rs := e.state.Load()
-	rs.Ref()
-	slot.Exit()
-	return rs
-}
-
 // publish replaces the current state. Holder of commit.mu only.
 func (e *Engine) publish(rs *tree.State) {
 	e.commit.sealed.Signal()
 	e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
-	if old := e.state.Swap(rs); old != nil {
-		e.epochs.Retire(old.Unref)
-	}
+	e.Publish(rs)
 }

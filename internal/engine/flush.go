@@ -70,7 +70,7 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 // entries it was decided before them. commit.mu is held.
 func (e *Engine) undecided(m *tree.Memory) bool {
 	if m.Len() > 0 {
-		return e.visible.Load() < m.LastSeq()
+		return e.Visible() < m.LastSeq()
 	}
 	return e.commit.ingesting > 0 || m.AwaitsLink()
 }
@@ -78,7 +78,7 @@ func (e *Engine) undecided(m *tree.Memory) bool {
 // oldestSealed returns the oldest layer nothing is appended to any more.
 // commit.mu is held.
 func (e *Engine) oldestSealed() *tree.Layer {
-	layers := e.state.Load().Layers
+	layers := e.State().Layers
 	if n := len(layers); n > 0 && (layers[n-1].Mem == nil || layers[n-1].Mem != e.commit.mem) {
 		return layers[n-1]
 	}
@@ -100,7 +100,7 @@ func (e *Engine) flushLayer(l *tree.Layer) (tables []*tree.Handle, err error) {
 	if l.Mem.Len() > 0 { // else its base may come from commits that failed
 		edit.LastSeq = l.Mem.LastSeq()
 	}
-	if tables, err = e.writeMemory(l.Mem, e.state.Load().Lowest(l)); err != nil {
+	if tables, err = e.writeMemory(l.Mem, e.State().Lowest(l)); err != nil {
 		return nil, err
 	}
 	for _, h := range tables {
@@ -134,7 +134,7 @@ const wholeTable = 1 << 40
 
 // snapshots returns the sequences of open snapshots, in order.
 func (e *Engine) snapshots() tombstone.Stripes {
-	s := e.epochs.Snapshots(nil)
+	s := e.Epochs.Snapshots(nil)
 	slices.Sort(s)
 	return tombstone.Stripes(slices.Compact(s))
 }
@@ -142,6 +142,9 @@ func (e *Engine) snapshots() tombstone.Stripes {
 // withdraw gives up tables whose edit failed with err. If the store is poisoned
 // nobody knows whether the manifest names them, so the files have to stay.
 func (e *Engine) withdraw(tables []*tree.Handle, err error) {
+	for _, h := range tables {
+		e.leftovers.Drop(h.Meta.Num)
+	}
 	if !errors.Is(err, base.ErrPoisoned) {
 		e.tables.Discard(tables)
 		return

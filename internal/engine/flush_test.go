@@ -66,7 +66,7 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond) // the flusher has its chance
 	c.mu.Lock()
-	if layers := e.state.Load().Layers; len(layers) != 2 {
+	if layers := e.State().Layers; len(layers) != 2 {
 		t.Errorf("%d layers, want the memtables of both segments", len(layers))
 	}
 	c.mu.Unlock()

@@ -32,10 +32,10 @@ func (e *Engine) indexer() {
 // reference, or nil. Inside the epoch the state holds its tables, so that one more
 // reference may be taken.
 func (e *Engine) nextUnindexed() *tree.Handle {
-	r := e.readers.Get().(*Reader)
+	r := e.Reader()
 	r.Slot.Enter()
-	defer e.leave(r)
-	rs := e.state.Load()
+	defer e.Leave(r)
+	rs := e.State()
 	if rs == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (e *Engine) nextUnindexed() *tree.Handle {
 func (e *Engine) index(h *tree.Handle) {
 	old, err := e.tables.Index(e.stopped, h)
 	if old != nil {
-		e.epochs.Retire(func() { old.Free() })
+		e.Epochs.Retire(func() { old.Free() })
 	}
 	if err != nil {
 		e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})

@@ -125,7 +125,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 
 // insertLayer publishes l right below the memtable of the segment it stands in.
 func (e *Engine) insertLayer(l *tree.Layer, above *tree.Memory) {
-	rs := e.state.Load()
+	rs := e.State()
 	layers := slices.Clone(rs.Layers)
 	i := slices.IndexFunc(layers, func(o *tree.Layer) bool { return o.Mem == above })
 	e.publish(e.newState(slices.Insert(layers, i+1, l), rs.Version))

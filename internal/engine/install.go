@@ -63,6 +63,18 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 // install makes an edit durable and then visible: tables become part of the version,
 // the layers they came from, if any, go.
 func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...*tree.Layer) error {
+	done, err := e.record(edit, tables, flushed)
+	if err == nil {
+		e.letGo(done, flushed)
+	}
+	return err
+}
+
+// recorded is an edit that the manifest has, and where the log starts since.
+type recorded struct{ ordinal, logStart uint64 }
+
+// record makes an edit durable and then visible.
+func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*tree.Layer) (done recorded, err error) {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
 	c := &e.commit
@@ -73,22 +85,42 @@ func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...
 	}
 	ordinal, err := e.appendEdit(edit)
 	if err != nil {
-		return err
+		return done, err
 	}
+	done = recorded{ordinal, e.manifest.State().LogStart}
 	e.show(edit, ordinal, tables, flushed)
 	e.rollManifest()
-	return nil
+	return done, nil
+}
+
+// letGo gives back what only the State before an edit needed: log segments, memory, tables
+// that were merged. That takes milliseconds, and a sync of a segment that is under way has
+// to end, so no lock is held that commits wait for.
+func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
+	for _, l := range flushed {
+		if l.Mem != nil && l.Mem.Seg != nil {
+			l.Mem.Seg.Close()
+		}
+	}
+	e.commit.mu.Lock()
+	e.retireSegments(done.logStart, done.ordinal)
+	e.commit.mu.Unlock()
+	e.Epochs.Collect()
 }
 
 // endLog records that no log is needed, if there is nothing in it.
 func (e *Engine) endLog() {
 	e.manifestMu.Lock()
-	defer e.manifestMu.Unlock()
 	e.commit.mu.Lock()
 	edit := &manifest.Edit{LogStart: e.logStartWithout(nil)}
 	e.commit.mu.Unlock()
-	if ordinal, err := e.appendEdit(edit); err == nil {
+	ordinal, err := e.appendEdit(edit)
+	if err == nil {
 		e.show(edit, ordinal, nil, nil)
+	}
+	e.manifestMu.Unlock()
+	if err == nil {
+		e.letGo(recorded{ordinal, edit.LogStart}, nil)
 	}
 }
 
@@ -113,7 +145,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 	for _, h := range tables {
 		e.handles[h.Meta.Num] = h
 	}
-	layers := slices.DeleteFunc(slices.Clone(e.state.Load().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
+	layers := slices.DeleteFunc(slices.Clone(e.State().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
 	e.publish(e.newState(layers, e.manifest.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.cond.Broadcast()
@@ -124,7 +156,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 // hold is in the tables: that of the oldest memtable left, none when the store comes
 // to rest or is being closed. commit.mu and manifestMu are held.
 func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
-	layers := e.state.Load().Layers
+	layers := e.State().Layers
 	c := &e.commit
 	if len(layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
 		return manifest.NoLog(e.nextFile)
@@ -158,7 +190,8 @@ func (e *Engine) rollManifest() {
 	e.obsolete.Add(obsolete.File{Path: e.path(base.FileManifest, old.State().Manifest)})
 }
 
-// retireFiles notes the files an installed edit has made useless.
+// retireFiles notes the tables an installed edit has made useless, and the segments that
+// need not be synced any more.
 func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Layer) {
 	for _, r := range edit.Removed {
 		h := e.handles[r.Num]
@@ -178,10 +211,8 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		if c.closing && seg.Synced().Offset() < seg.Written() {
 			e.neverSynced = append(e.neverSynced, e.path(base.FileLog, seg.Num))
 		}
-		seg.Close()
 		c.unsynced = slices.DeleteFunc(slices.Clone(c.unsynced), func(s *wal.Segment) bool { return s == seg })
 	}
-	e.retireSegments(e.manifest.State().LogStart, at)
 }
 
 // retireSegments notes that log segments before start are useless since edit at.

@@ -29,8 +29,8 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 		return false, nil // somebody has asked for a compaction, for which no flush should wait
 	}
 	defer e.merging.Unlock()
-	r := e.readers.Get().(*Reader)
-	defer e.readers.Put(r)
+	r := e.Reader()
+	defer e.Done(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
 	limit := int64(tree.RestMerge)

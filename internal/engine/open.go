@@ -12,7 +12,6 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
-	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
@@ -50,18 +49,17 @@ func tryOpen(cfg config.Config) (*Engine, error) {
 
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
-		cfg: cfg, epochs: epoch.New(), budget: arena.NewBudget(cfg.Memory),
-		openDone: make(chan struct{}, 1), handles: map[uint64]*tree.Handle{},
+		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
 		parents: func() error { return nil },
 		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
-	e.readers.New = func() any { return e.newReader() }
+	e.Init(cfg.Memory / 8)
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable).Leave()
-	e.pages = cache.New(e.budget, e.epochs).Leave()
+	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
 		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
-		Raw: func() int64 { return e.state.Load().RawBytes() },
+		Raw: func() int64 { return e.State().RawBytes() },
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
@@ -149,7 +147,7 @@ func (e *Engine) load(state *manifest.State) error {
 			return err
 		}
 	}
-	e.visible.Store(e.commit.nextSeq - 1)
+	e.Show(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
 		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened, names, confirm)
 	}
@@ -173,16 +171,13 @@ func (e *Engine) release0() error {
 	e.background.Wait()
 	e.closeSegments()
 	var errs []error
-	if rs := e.state.Swap(nil); rs != nil {
-		e.epochs.Retire(rs.Unref)
-	}
-	e.epochs.Drain()
+	e.Drop()
 	for _, h := range e.handles {
 		if !h.Closed.Load() {
 			errs = append(errs, h.Reader.Close())
 		}
 	}
-	e.epochs.Drain()
+	e.Epochs.Drain()
 	e.pages.Close()
 	e.tables.DropAhead()
 	errs = append(errs, e.arenas.Close())

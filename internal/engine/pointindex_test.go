@@ -90,7 +90,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func indexedTables(e *Engine) (indexed, all int) {
-	for _, h := range e.state.Load().Handles {
+	for _, h := range e.State().Handles {
 		if h.Index() != nil {
 			indexed++
 		}

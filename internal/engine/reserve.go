@@ -55,7 +55,7 @@ func (e *Engine) waitsForSpace() bool {
 // freeSpace removes at once what would be removed sooner or later.
 func (e *Engine) freeSpace() {
 	e.markIfQuiet()
-	e.epochs.Collect()
+	e.Epochs.Collect()
 	e.removeObsolete(e.cfg.FS.Remove)
 }
 

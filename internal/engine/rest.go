@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/cairndb/cairn/internal/tablefiles"
@@ -48,7 +49,7 @@ func (e *Engine) idleAfter() time.Duration {
 func (e *Engine) rest(seq uint64) {
 	c := &e.commit
 	c.mu.Lock()
-	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.state.Load().Layers) == 0
+	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
 	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
 		c.mu.Unlock()
 		return
@@ -76,7 +77,7 @@ func (e *Engine) rest(seq uint64) {
 // known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return e.oldestSealed() == nil && e.restless(e.state.Load()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.visible.Load()+1 && !e.diskFull()
+	return e.oldestSealed() == nil && e.restless(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu
@@ -85,7 +86,7 @@ func (e *Engine) sealActive() *tree.State {
 	c := &e.commit
 	c.shape.Rest(c.mem, e.cfg.SegmentLimit())
 	c.mem, c.asked = nil, false
-	sealed := e.state.Load()
+	sealed := e.State()
 	sealed.Ref()
 	return sealed
 }
@@ -94,8 +95,11 @@ func (e *Engine) sealActive() *tree.State {
 // could at once; if not, the flusher will.
 func (e *Engine) makeTables(sealed *tree.State, effort tablefiles.Effort) bool {
 	defer sealed.Unref()
-	did, _ := e.mergeAll(sealed, effort)
-	if !did { // piece by piece, and whatever was wrong is reported
+	did, err := e.mergeAll(sealed, effort)
+	if err != nil && !errors.Is(err, errGivenUp) && e.stopped.Err() == nil {
+		e.backgroundError(err)
+	}
+	if !did { // piece by piece
 		e.commit.mu.Lock()
 		e.commit.sealed.Signal()
 		e.commit.mu.Unlock()
@@ -113,13 +117,13 @@ func (e *Engine) NoteWalked(n int) {
 // mergeForScans makes one table of the active memtable and all tables, while the store is
 // written to, where scans have walked enough. It reports whether it did.
 func (e *Engine) mergeForScans() bool {
-	if !e.walked.Any() || !e.state.Load().WorthMergingAll(tree.RestMerge) {
+	if !e.walked.Any() || !e.State().WorthMergingAll(tree.RestMerge) {
 		return false
 	}
 	c := &e.commit
 	c.mu.Lock()
 	for {
-		rs := e.state.Load()
+		rs := e.State()
 		held := rs.HeldBytes()
 		if e.stalled.Load() > 0 || !rs.WorthMergingAll(tree.RestMerge) || !e.maySeal() || !e.walked.PayFor(held, held) {
 			break // where a memtable waits, or a commit, the flusher comes first

@@ -62,7 +62,7 @@ func TestCommitWhileComingToRest(t *testing.T) {
 	eventually(t, "the store is at rest", func() bool {
 		e.commit.mu.Lock()
 		defer e.commit.mu.Unlock()
-		return e.commit.mem == nil && len(e.state.Load().Layers) == 0
+		return e.commit.mem == nil && len(e.State().Layers) == 0
 	})
 	check("at rest")
 	restingCommit(t, e, '3', n/4)
@@ -93,7 +93,7 @@ func TestRestAwaitsTheFlusher(t *testing.T) {
 		}
 	}
 	e.flushing.Unlock()
-	eventually(t, "the store is at rest", func() bool { return !active() && len(e.state.Load().Layers) == 0 })
+	eventually(t, "the store is at rest", func() bool { return !active() && len(e.State().Layers) == 0 })
 }
 
 // TestStallEndsWithTheMerge: a flush has failed, a commit waits for it to be tried again, and
@@ -159,7 +159,7 @@ func TestRestAfterAMergeForScans(t *testing.T) {
 		c := &e.commit
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.mem == nil && c.spare == nil && len(e.segments) == 0 && len(e.state.Load().Layers) == 0
+		return c.mem == nil && c.spare == nil && len(e.segments) == 0 && len(e.State().Layers) == 0
 	})
 	restingCommit(t, e, '2', 5000)
 	if v, err := e.GetTo(testBucket, indexTestKey(7), nil); err != nil || v[0] != '2' {
@@ -179,14 +179,14 @@ func TestMergeForScansGivesWay(t *testing.T) {
 			t.Fatal("merged although a commit waits")
 		}
 	}
-	if held := e.state.Load().HeldBytes(); !e.walked.PayFor(held*19/10, held) {
+	if held := e.State().HeldBytes(); !e.walked.PayFor(held*19/10, held) {
 		t.Error("what scans have walked is spent")
 	}
 	e.stalled.Add(-1)
 	e.merging.Lock()
 	e.mergeForScans()
 	e.merging.Unlock()
-	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.state.Load().Layers) == 0 })
+	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.State().Layers) == 0 })
 }
 
 // TestCloseCompressesInHaste: Close compresses the last level as quickly as all others, and
@@ -242,7 +242,7 @@ func TestBacklog(t *testing.T) {
 	}{{16 << 20, true}, {2 << 30, false}} {
 		e := mustOpen(t, indexTestConfig(t.TempDir(), c.memory))
 		e.flushing.Lock()
-		layers := func() int { return len(e.state.Load().Layers) }
+		layers := func() int { return len(e.State().Layers) }
 		var done sync.WaitGroup
 		done.Go(func() {
 			for i := 0; i < 200 && layers() < 6; i++ {

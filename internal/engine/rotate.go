@@ -50,7 +50,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if n := len(e.state.Load().Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n)) || e.diskFull()) {
+	if n := len(e.State().Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n)) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
@@ -122,7 +122,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	next.SetBase(c.nextSeq)
 	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
 	c.mem = next
-	rs := e.state.Load()
+	rs := e.State()
 	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
 	next.Unref() // the state holds it now
 }
@@ -184,6 +184,9 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 		e.arenas.Put(buf)
 		return nil, err
 	}
+	if len(index) > arena.HugeBytes && !e.commit.hurry.Load() {
+		arena.Touch(index)
+	}
 	seg, err := e.newSegment(buf)
 	if err == nil {
 		if err = seg.Fill(!e.cfg.Relaxed, e.commit.hurry.Load); err != nil {
@@ -204,14 +207,14 @@ func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
 func (e *Engine) awaitMemory(arenaBytes, indexBytes int) {
 	n := int64(arenaBytes + indexBytes)
 	for range 2500 {
-		e.epochs.Collect()
+		e.Epochs.Collect()
 		promised := e.tables.Promised()
 		fits := e.pages.Room(e.arenas.Growth(arenaBytes, indexBytes) + promised)
 		if !fits {
 			e.arenas.Trim()
 			fits = e.pages.Room(n + promised)
 		}
-		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 || e.epochs.Pending() == 0 {
+		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
 			return
 		}
 		time.Sleep(200 * time.Microsecond)

@@ -14,18 +14,18 @@ func (e *Engine) Stats() report.Stats {
 		return report.Stats{}
 	}
 	defer e.Release()
-	r := e.readers.Get().(*Reader)
+	r := e.Reader()
 	r.Slot.Enter()
-	defer e.leave(r)
-	rs := e.state.Load()
+	defer e.Leave(r)
+	rs := e.State()
 	s := report.Stats{
-		Seq: e.visible.Load(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
+		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
 		PointIndexes: e.budget.UsedBy(arena.ClassIndex),
 		Flushes:      e.counters.Flushes.Load(), Compactions: e.counters.Compactions.Load(),
 		CommittedBytes: e.counters.CommittedBytes.Load(), FlushedBytes: e.counters.FlushedBytes.Load(),
 		CompactedBytes: e.counters.CompactedBytes.Load(), Stalls: time.Duration(e.counters.StallNanos.Load()),
-		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.open.Load() - 1, Recovery: e.recovery,
+		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Held() - 1, Recovery: e.recovery,
 	}
 	pages := e.pages.Stats()
 	s.PinnedBytes, s.CacheMisses, s.CacheEvictions = pages.PinnedBytes, pages.Misses, pages.Evictions

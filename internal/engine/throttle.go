@@ -5,7 +5,7 @@ import "time"
 // throttle slows a commit of n bytes in proportion to what compaction owes. The hard bound,
 // on memory, is in makeRoom.
 func (e *Engine) throttle(n int64) {
-	rs := e.state.Load()
+	rs := e.State()
 	if rs == nil {
 		return
 	}

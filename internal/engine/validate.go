@@ -22,7 +22,7 @@ func (e *Engine) validate(w *Write) (bool, error) {
 		c.cond.Wait() // its tables are not in the state yet
 		return false, nil
 	}
-	rs := e.state.Load()
+	rs := e.State()
 	if last-w.checked <= lockedRecords && rs.MemoryHolds(w.checked+1) {
 		return true, rs.CheckMemory(w.Reads, w.checked).Err()
 	}
@@ -49,8 +49,8 @@ func (e *Engine) validateAll(rs *tree.State, w *Write) error {
 	if rs.MemoryHolds(w.checked + 1) {
 		return nil
 	}
-	r := e.readers.Get().(*Reader)
-	defer e.readers.Put(r)
+	r := e.Reader()
+	defer e.Done(r)
 	conflict, err := rs.CheckTables(r.Slot, w.Reads, w.checked)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (
 		return tree.Report{}, err
 	}
 	defer e.Release()
-	r := e.readers.Get().(*Reader)
-	defer e.readers.Put(r)
+	r := e.Reader()
+	defer e.Done(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
 	return rs.Verify(ctx, progress)
@@ -80,7 +80,7 @@ func (e *Engine) flushAll() error {
 func (e *Engine) compactRange(low, high []byte) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
-	rs := e.state.Load()
+	rs := e.State()
 	e.survey(rs)
 	job, ok := compact.Manual(rs.Version, low, high, e.pickInputs(true))
 	if !ok {

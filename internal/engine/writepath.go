@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
@@ -173,6 +174,14 @@ func (e *Engine) append(w *Write) *pending {
 	if c.mem.HasRangeDeletes() {
 		e.countRangeDeletes(c.mem)
 	}
+	if fresh := c.mem.Untouched(); fresh != nil {
+		m := c.mem
+		m.Ref()
+		e.background.Go(func() {
+			arena.Touch(fresh)
+			m.Unref()
+		})
+	}
 	e.counters.CommittedBytes.Add(int64(w.Bytes))
 	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count)
 	if !c.asked && c.wantsSpare() {
@@ -292,7 +301,7 @@ func (e *Engine) succeed(batch []*pending) {
 		if p.install != nil {
 			p.install()
 		}
-		e.visible.Store(p.last)
+		e.Show(p.last)
 	}
 	last := batch[len(batch)-1]
 	c.goodEnd, c.goodSum = last.end, last.sum
@@ -355,7 +364,7 @@ func (e *Engine) writeFailed(batch []*pending, why error) {
 	c.broken = true
 	batch = append(batch, c.queue...)
 	c.queue = nil
-	e.forget(e.visible.Load())
+	e.forget(e.Visible())
 	err := e.resume()
 	c.broken = false
 	if err != nil {
@@ -371,7 +380,7 @@ func (e *Engine) writeFailed(batch []*pending, why error) {
 // sequences back.
 func (e *Engine) forget(good uint64) {
 	c := &e.commit
-	for _, l := range e.state.Load().Layers {
+	for _, l := range e.State().Layers {
 		if l.Mem != nil && l.Mem.Len() > 0 && l.Mem.LastSeq() > good {
 			l.Mem.Truncate(int(max(good+1, l.Mem.FirstSeq()) - l.Mem.FirstSeq()))
 		}
@@ -412,7 +421,7 @@ func (e *Engine) AwaitOutcome(seq uint64) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e.visible.Load() < seq && seq < c.nextSeq && c.failed == nil {
+	for e.Visible() < seq && seq < c.nextSeq && c.failed == nil {
 		c.cond.Wait()
 	}
 }

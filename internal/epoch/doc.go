@@ -66,7 +66,7 @@
 // # Lifetimes
 //
 // A slot lives from Register to Release; one that is dropped without Release
-// is lost for good and is scanned for ever, so owners that are pooled must not
-// be dropped by the garbage collector (no sync.Pool). A domain needs no closing;
+// is lost for good and is scanned for ever, so owners that are pooled and may be
+// dropped by the garbage collector (sync.Pool) need a finalizer that does. A domain needs no closing;
 // what is still queued when it is dropped never runs.
 package epoch

@@ -71,6 +71,15 @@ func (d *Domain) Retire(free func()) {
 	d.run(batch)
 }
 
+// Later is Retire for a caller who holds locks that others wait for, or that free takes: it
+// runs nothing. Somebody has to call Collect afterwards.
+func (d *Domain) Later(free func()) {
+	d.pending.Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.queue = append(d.mu.queue, retired{epoch: d.global.Add(1) - 1, free: free})
+}
+
 // Collect runs every retired function whose readers have left. It never waits.
 func (d *Domain) Collect() {
 	if d.pending.Load() == 0 {

@@ -10,13 +10,14 @@ import (
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
 )
 
 // Tx is a transaction: a snapshot and, if writable, what it has written and read.
 // It is for one goroutine at a time.
 type Tx struct {
 	e        *engine.Engine
-	r        *engine.Reader
+	r        *view.Reader
 	key      []byte       // of the caller, see Key
 	w        engine.Write // the commit
 	part     [1][]byte    // its entries

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// slowLog is a file system on which, once armed, the sync of the log that there is takes
+// until it is told to go on.
+type slowLog struct {
+	vfs.FS
+	armed   atomic.Bool
+	begun   chan struct{}
+	goingOn chan struct{}
+}
+
+func (s *slowLog) Create(name string) (vfs.File, error) {
+	file, err := s.FS.Create(name)
+	if err == nil && strings.HasSuffix(name, ".log") && !s.armed.Load() {
+		file = &slowFile{file, s}
+	}
+	return file, err
+}
+
+type slowFile struct {
+	vfs.File
+	fs *slowLog
+}
+
+func (f *slowFile) Sync() error {
+	if f.fs.armed.Load() {
+		close(f.fs.begun)
+		<-f.fs.goingOn
+	}
+	return f.File.Sync()
+}
+
+// TestCommitsDoNotAwaitASegment: a memtable was made a table while its segment was being
+// synced in the background. The segment was closed, which waits for the sync, under the lock
+// that commits wait for; and so was freed what nobody needed any more.
+func TestCommitsDoNotAwaitASegment(t *testing.T) {
+	fsys := &slowLog{FS: memfs.New(), begun: make(chan struct{}), goingOn: make(chan struct{})}
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour, Relaxed: true})
+	commit := func() {
+		var entries frame.Entries
+		entries.Add(base.KindPut, testBucket, []byte("key"), []byte("value"))
+		if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	commit()
+	fsys.armed.Store(true)
+	synced, compacted, committed := make(chan error), make(chan error), make(chan struct{})
+	go func() { synced <- e.Sync() }()
+	<-fsys.begun
+	go func() { compacted <- e.Compact(t.Context(), nil, nil) }()
+	goOn := sync.OnceFunc(func() { close(fsys.goingOn) })
+	defer goOn()
+	eventually(t, "the memtable is a table", func() bool { return len(e.State().Handles) == 1 })
+	go func() { commit(); close(committed) }()
+	select {
+	case <-committed:
+	case <-time.After(10 * time.Second):
+		t.Error("a commit waits for the sync of a segment that is a table")
+	}
+	goOn()
+	if err := <-synced; err != nil {
+		t.Error(err)
+	}
+	if err := <-compacted; err != nil {
+		t.Error(err)
+	}
+	<-committed
+}

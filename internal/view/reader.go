@@ -1,0 +1,108 @@
+package view
+
+import (
+	"runtime"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// Reader is what a goroutine needs to read: an epoch slot, and room for a key.
+// Readers are pooled.
+type Reader struct {
+	key  []byte
+	Slot *epoch.Slot
+}
+
+func newReader(epochs *epoch.Domain) *Reader {
+	r := &Reader{Slot: epochs.Register()}
+	// The pool drops readers at will; their slots go back when that happens.
+	runtime.SetFinalizer(r, func(r *Reader) { r.Slot.Release() })
+	return r
+}
+
+// internal joins a bucket's prefix and a key.
+func (r *Reader) internal(bucket, key []byte) []byte {
+	r.key = append(append(r.key[:0], bucket...), key...)
+	return r.key
+}
+
+// Reader returns a reader, outside of the epoch, that the caller gives back with Done.
+func (v *View) Reader() *Reader { return v.readers.Get().(*Reader) }
+
+// Done gives back what Reader returned, outside of the epoch again.
+func (v *View) Done(r *Reader) { v.readers.Put(r) }
+
+// enter begins a one-shot read. Everything reachable stays in memory until Leave.
+func (v *View) enter() (*Reader, error) {
+	r := v.Reader()
+	r.Slot.Enter()
+	if v.closed.Load() {
+		v.Leave(r)
+		return nil, base.ErrClosed
+	}
+	return r, nil
+}
+
+// Leave ends a read: r leaves the epoch, and is given back.
+func (v *View) Leave(r *Reader) {
+	r.Slot.Exit()
+	v.Done(r)
+}
+
+// BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
+// and the snapshot's sequence. EndSnapshot gives both back.
+func (v *View) BeginSnapshot() (*Reader, uint64) {
+	r := v.Reader()
+	return r, r.Slot.BeginSnapshot(&v.visible)
+}
+
+// EndSnapshot ends what BeginSnapshot began.
+func (v *View) EndSnapshot(r *Reader) {
+	r.Slot.ClearSnapshot()
+	v.Done(r)
+}
+
+// GetTo appends the newest committed value of key to dst[:0].
+func (v *View) GetTo(bucket, key, dst []byte) ([]byte, error) {
+	r, err := v.enter()
+	if err != nil {
+		return dst[:0], err
+	}
+	defer v.Leave(r)
+	f, err := v.latest(r.internal(bucket, key))
+	if err != nil {
+		return dst[:0], err
+	}
+	if !f.Live() {
+		return dst[:0], base.ErrNotFound
+	}
+	if dst == nil {
+		dst = make([]byte, 0, len(f.Value))
+	}
+	return append(dst[:0], f.Value...), nil
+}
+
+// Has reports whether key has a value.
+func (v *View) Has(bucket, key []byte) (bool, error) {
+	r, err := v.enter()
+	if err != nil {
+		return false, err
+	}
+	defer v.Leave(r)
+	f, err := v.latest(r.internal(bucket, key))
+	return f.Live(), err
+}
+
+// latest finds the newest committed version of key. The caller is inside the
+// epoch. The state is loaded before the visible sequence (E7): compaction drops
+// only what a newer visible version hides, so a state holds every version that a
+// sequence loaded after it asks for.
+func (v *View) latest(key []byte) (tree.Found, error) {
+	rs := v.state.Load()
+	if rs == nil { // the store was closed between enter and here
+		return tree.Found{}, base.ErrClosed
+	}
+	return rs.Lookup(key, base.Hash(key), base.Visibility{Snapshot: v.visible.Load()})
+}

@@ -1,0 +1,118 @@
+package view
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// View is what readers see of an open store. Init makes it.
+type View struct {
+	// visible is the greatest sequence readers may see. It only grows (E2).
+	visible atomic.Uint64
+	state   atomic.Pointer[tree.State]
+	closed  atomic.Bool
+
+	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do
+	readers sync.Pool     // *Reader
+
+	mayPin int64        // bytes
+	pinned atomic.Int64 // bytes kept in memory by slices handed out
+
+	open     atomic.Int64 // transactions and one-shot calls in progress
+	openDone chan struct{}
+}
+
+// Init makes v the view of a store of which nothing is seen yet. Slices handed out may
+// keep as many bytes in memory as mayPin.
+func (v *View) Init(mayPin int64) {
+	v.mayPin = mayPin
+	v.Epochs = epoch.New()
+	v.readers.New = func() any { return newReader(v.Epochs) }
+	v.openDone = make(chan struct{}, 1)
+}
+
+// Visible returns the greatest sequence that may be seen.
+func (v *View) Visible() uint64 { return v.visible.Load() }
+
+// Show lets readers see everything up to seq.
+func (v *View) Show(seq uint64) { v.visible.Store(seq) }
+
+// State returns the current State, nil once the store is closed. To read its memtables and
+// tables the caller is inside the epoch, or holds what keeps them; to look at what it says
+// of them nothing is needed.
+func (v *View) State() *tree.State { return v.state.Load() }
+
+// Acquire returns the current State with a reference the caller must drop.
+func (v *View) Acquire(slot *epoch.Slot) *tree.State {
+	slot.Enter()
+	rs := v.state.Load()
+	rs.Ref()
+	slot.Exit()
+	return rs
+}
+
+// Publish makes rs the current State. Its reference becomes the view's. The one before is
+// given back by whoever calls Epochs.Collect next, and not here, where locks are held: to
+// free tables and their pages takes milliseconds.
+func (v *View) Publish(rs *tree.State) {
+	if old := v.state.Swap(rs); old != nil {
+		v.Epochs.Later(old.Unref)
+	}
+}
+
+// Drop leaves no State, and waits until nobody reads the last one.
+func (v *View) Drop() {
+	v.Publish(nil)
+	v.Epochs.Drain()
+}
+
+// Hold keeps Close waiting until Release: for transactions and commits.
+func (v *View) Hold() error {
+	v.open.Add(1)
+	if v.closed.Load() {
+		v.Release()
+		return base.ErrClosed
+	}
+	return nil
+}
+
+// Release ends what Hold began.
+func (v *View) Release() {
+	if v.open.Add(-1) == 0 && v.closed.Load() {
+		select {
+		case v.openDone <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Held returns how many hold the store.
+func (v *View) Held() int64 { return v.open.Load() }
+
+// Shut turns away whoever comes from now on, and waits until nobody holds the store.
+func (v *View) Shut() {
+	v.closed.Store(true)
+	for v.open.Load() > 0 {
+		<-v.openDone
+	}
+}
+
+// Pin counts n bytes as kept in memory by slices handed out, unless too many are
+// already.
+func (v *View) Pin(n int64) bool {
+	if v.pinned.Load()+n > v.mayPin {
+		return false
+	}
+	v.pinned.Add(n)
+	return true
+}
+
+// Unpin ends what Pin counted.
+func (v *View) Unpin(n int64) { v.pinned.Add(-n) }
+
+// Retire calls free once nobody who reads now still does.
+func (v *View) Retire(free func()) { v.Epochs.Retire(free) }

@@ -1,0 +1,149 @@
+package view
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// memtableOf returns a State of one memtable that holds the values given to the key a, one
+// sequence each, from 1 on. freed is set when it goes.
+func memtableOf(freed *bool, values ...string) *tree.State {
+	const size, records = 4096, 16
+	buf := make([]byte, size)
+	m := tree.NewMemory(nil, buf, make([]byte, tree.IndexBytes(size, records)), records, func(*tree.Memory) { *freed = true })
+	m.SetBase(1)
+	at := 64
+	for _, v := range values {
+		n := copy(buf[at:], frame.AppendEntry(nil, base.KindPut, []byte("a"), []byte(v)))
+		ent, _ := frame.DecodeEntry(buf[at : at+n])
+		m.Insert(at, ent, base.Hash(ent.Key))
+		at += n
+	}
+	rs := tree.NewState([]*tree.Layer{{Mem: m}}, &manifest.Version{}, nil)
+	m.Unref()
+	return rs
+}
+
+func (v *View) mustGet(t *testing.T, want string) {
+	t.Helper()
+	if got, err := v.GetTo(nil, []byte("a"), nil); string(got) != want || err != nil {
+		t.Errorf("a is %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestShow: what is in the State is seen once its sequence is shown.
+func TestShow(t *testing.T) {
+	var v View
+	v.Init(100)
+	var freed bool
+	v.Publish(memtableOf(&freed, "one", "two"))
+	if _, err := v.GetTo(nil, []byte("a"), nil); !errors.Is(err, base.ErrNotFound) {
+		t.Errorf("before anything is shown: %v", err)
+	}
+	v.Show(1)
+	v.mustGet(t, "one")
+	r, seq := v.BeginSnapshot()
+	v.Show(2)
+	v.mustGet(t, "two")
+	if has, err := v.Has(nil, []byte("b")); has || err != nil {
+		t.Errorf("b: %v, %v", has, err)
+	}
+	if s := v.Epochs.Snapshots(nil); seq != 1 || len(s) != 1 || s[0] != 1 {
+		t.Errorf("snapshot %d, of %v", seq, s)
+	}
+	v.EndSnapshot(r)
+	if s := v.Epochs.Snapshots(nil); len(s) != 0 {
+		t.Errorf("a snapshot that ended is among %v", s)
+	}
+	v.Drop()
+	if _, err := v.GetTo(nil, []byte("a"), nil); !errors.Is(err, base.ErrClosed) || !freed {
+		t.Errorf("dropped: %v, freed %v", err, freed)
+	}
+}
+
+// TestPublish: a State that was replaced stays as long as somebody reads it.
+func TestPublish(t *testing.T) {
+	var v View
+	v.Init(100)
+	var first, second bool
+	v.Publish(memtableOf(&first, "one"))
+	v.Show(1)
+	r := v.Reader()
+	r.Slot.Enter()
+	held := v.Reader()
+	rs := v.Acquire(held.Slot)
+	v.Publish(memtableOf(&second, "uno"))
+	v.mustGet(t, "uno")
+	v.Epochs.Collect()
+	if first {
+		t.Error("freed under a reader")
+	}
+	v.Leave(r)
+	v.Epochs.Collect()
+	if first {
+		t.Error("freed though there is a reference")
+	}
+	rs.Unref()
+	v.Done(held)
+	if !first || second {
+		t.Errorf("first freed %v, second %v", first, second)
+	}
+	var third bool
+	v.Publish(memtableOf(&third, "ein"))
+	if second {
+		t.Error("freed by who published, who holds locks")
+	}
+	v.Epochs.Collect()
+	if !second {
+		t.Error("nobody needs it, and it is not freed")
+	}
+	v.Drop()
+}
+
+// TestShut waits for those who hold the store, and turns others away.
+func TestShut(t *testing.T) {
+	var v View
+	v.Init(100)
+	var freed bool
+	v.Publish(memtableOf(&freed, "one"))
+	if err := v.Hold(); err != nil {
+		t.Fatal(err)
+	}
+	shut := make(chan struct{})
+	go func() { v.Shut(); close(shut) }()
+	for !v.closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := v.Hold(); !errors.Is(err, base.ErrClosed) || v.Held() != 1 {
+		t.Errorf("hold of a store that is being closed: %v, %d hold it", err, v.Held())
+	}
+	if _, err := v.Has(nil, []byte("a")); !errors.Is(err, base.ErrClosed) {
+		t.Errorf("read: %v", err)
+	}
+	select {
+	case <-shut:
+		t.Error("shut though it is held")
+	case <-time.After(20 * time.Millisecond):
+	}
+	v.Release()
+	<-shut
+	v.Drop()
+}
+
+func TestPin(t *testing.T) {
+	var v View
+	v.Init(100)
+	if !v.Pin(60) || v.Pin(41) || !v.Pin(40) {
+		t.Error("100 bytes may be pinned")
+	}
+	v.Unpin(60)
+	if !v.Pin(60) || v.Pin(1) {
+		t.Error("what was given back may be pinned again")
+	}
+}
