@@ -19,7 +19,8 @@
 // is a value: Get returns it as a non-nil empty slice, while an absent key is
 // ErrNotFound. Whatever is over a limit is refused before a byte is written.
 //
-// Every slice passed in is copied, or done with, when the call returns.
+// Every slice passed in is copied, or done with, when the call returns; bounds of a scan
+// when its loop begins.
 //
 // # One call, one commit
 //
@@ -44,13 +45,14 @@
 // Transactions are serializable: the outcome is as if those that committed had run
 // one after the other. That includes phantoms: a transaction that scanned a range
 // conflicts with one that puts a new key into it. Any number of writers run at the
-// same time; nobody waits for a lock. Instead, a commit fails if another commit has
+// same time; nobody waits for a lock (but a single Put or Batch of more than 16 MiB,
+// or a sixteenth of Options.Memory, for another one). Instead, a commit fails if another commit has
 // changed what its transaction had read. Update then runs its function again, so
 // the function must be repeatable and must not have effects of its own. Writes
 // without reads never conflict, and neither do read-only transactions.
 //
 // DB.Begin gives a transaction to be ended by hand. A read-only one is a snapshot
-// and may be kept long: it pins versions on disk, not memory. Transactions may be of
+// and may be kept long: it pins versions on disk, and hardly any memory. Transactions may be of
 // any size: what does not fit in memory is put aside on disk until the commit.
 //
 // A Tx and its iterators are for one goroutine at a time; a DB is for all.
@@ -71,7 +73,8 @@
 //	}
 //
 // An error ends the loop and stays in Tx.Err; View and Update return it even if the
-// function does not look. Tx.Iter gives an Iterator that moves both ways and seeks.
+// function does not look. Tx.Iter gives an Iterator that moves both ways and seeks; whether
+// it has failed only Iterator.Err says.
 // Keys and values live apart in tables, so walking keys alone (Keys, or an Iterator
 // whose Value is not called) reads no values.
 //
@@ -86,18 +89,19 @@
 //
 // # Memory
 //
-// Options.Memory is one bound for everything the store keeps: writes not yet in
+// Options.Memory is one bound for what the store keeps: writes not yet in
 // tables, decoded pages, indexes, metadata. There is nothing else to tune. Stats.MemoryUsed tells
-// how much of it is used.
+// how much of it is used; docs/LIMITS.md lists the little that is outside it.
 //
 // # Errors
 //
 // All errors match one of the Err variables by errors.Is, or an error of package
-// io/fs or the operating system. LockedError says which process has the store open,
+// io/fs or the operating system, or that of a context which ended a call. LockedError says which process has the store open,
 // CorruptionError which byte of which file is damaged, ConflictError which key or
 // range another transaction changed. A full disk is ErrNoSpace and heals: once there
-// is space, the same call succeeds. A failed sync is ErrPoisoned and does not heal: the
-// store stays readable, and reopening it finds out what the disk has kept.
+// is space, the same call succeeds. A failed sync does not heal: the commits that waited
+// for it get ErrCommitUnknown, and whatever writes later ErrPoisoned. The store stays
+// readable, and reopening it finds out what the disk has kept.
 //
 // Nothing panics on the contents of a file, a key, a value or an option; a nil *DB or
 // a nil function does. Using a closed store, transaction or iterator is an error, not

@@ -9,7 +9,7 @@ import (
 // Range{} is everything. A range whose Low is not below its High has no keys.
 type Range struct{ Low, High []byte }
 
-// Prefix returns the range of the keys that begin with p.
+// Prefix returns the range of the keys that begin with p. Its Low is p itself, not a copy.
 func Prefix(p []byte) Range { return Range{Low: p, High: base.PrefixEnd(p)} }
 
 // internal returns the bounds of r as internal keys of the bucket with the given prefix.
@@ -24,7 +24,8 @@ func (r Range) internal(bucket []byte) (low, high []byte) {
 // Iterator walks the keys of a range in both directions, as they were, the
 // transaction's own writes included, when the iterator was made. It starts
 // nowhere. A move reports whether it stands on a key afterwards; if not, it is at
-// an end or has failed (Err), and stays off until First, Last, Seek or SeekLT. It
+// an end or has failed (Err, which View and Update do not look at: return it from their
+// functions), and stays off until First, Last, Seek or SeekLT. It
 // ends with its transaction, and is for the same goroutine. An open iterator that
 // stands somewhere keeps the memory it reads from; close it when done.
 type Iterator struct {

@@ -3,6 +3,7 @@ package cairn
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"time"
 
@@ -73,11 +74,15 @@ type Options struct {
 	// Default: one second.
 	SyncInterval time.Duration
 
-	// Memory bounds, in bytes, everything the store keeps in memory: memtables,
+	// Memory bounds, in bytes, what the store keeps in memory: memtables,
 	// decoded pages, point indexes, table metadata. Outside it are the Go runtime's
-	// own (allow 16 MiB), a batch before it is written, and what callers keep alive:
-	// copies they asked for, and memtables an idle iterator stands on. Default: a quarter of what the
-	// process may use (physical memory or control group). Least: 1 MiB.
+	// own (allow 16 MiB), a batch before it is written, range deletes that are not yet
+	// applied (counted, not bounded), one MiB of a log file that is mapped, the log that
+	// Open replays after a crash, and what callers keep alive: copies they asked for, and
+	// memtables an idle iterator stands on. Up to 64 MiB stay for a second after Close,
+	// for the next store of the process. Default: a quarter of what the
+	// process may use (physical memory or control group), 512 MiB where the system does
+	// not say (Windows and the BSDs), and no more than that with 32 bit. Least: 1 MiB.
 	Memory int64
 
 	// Compression of tables. A store may change it from one Open to the next.
@@ -130,6 +135,9 @@ func (o *Options) config(dir string) config.Config {
 	}
 	if c.Memory == 0 {
 		c.Memory = arena.SystemLimit() / 4
+		if math.MaxInt == math.MaxInt32 {
+			c.Memory = min(c.Memory, 512<<20) // of 4 GiB of addresses, some of which are the program's
+		}
 	}
 	if on := o.OnEvent; on != nil {
 		c.OnEvent = func(e report.Event) { on(event(e)) }

@@ -95,12 +95,13 @@ type LevelStats struct {
 // RecoveryStats says what Open did to repair the end of the log. It is zero after
 // a clean Close.
 type RecoveryStats struct {
-	// DroppedBytes is how much of the log behind the last whole commit was left
-	// out: commits in progress when the power went, none of them acknowledged as
-	// Durable. Zero bytes behind the end of the log do not count.
+	// DroppedBytes is how much of the log behind the last whole commit, and of the
+	// manifest behind its last whole edit, was left out: what was in progress when the
+	// power went, none of it acknowledged as Durable unless what was synced last is
+	// damaged. Zero bytes behind the end do not count.
 	DroppedBytes int64
 	// DroppedFrom is where these bytes began: the number of the log segment in the
-	// upper 32 bits, the offset in its file in the lower.
+	// upper 32 bits, the offset in its file in the lower. Zero if nothing of the log was.
 	DroppedFrom uint64
 	// Duration is how long recovery took.
 	Duration time.Duration
@@ -157,8 +158,11 @@ type Report struct {
 // and that files agree with what the manifest says of them. Reads and writes go on
 // meanwhile; what is checked are the tables as of the call. All that is wrong is in
 // the report and, joined, in the error. ctx ends it early with ctx.Err(); the
-// report then covers what was read.
+// report then covers what was read. ctx may be nil.
 func (db *DB) Verify(ctx context.Context) (Report, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	r, err := db.e.Verify(ctx, nil)
 	return Report(r), err
 }

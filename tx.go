@@ -16,7 +16,8 @@ import (
 //
 // Slices returned by Get last until the transaction ends; keys and values of
 // scans and iterators until the next step. None may be modified. Slices passed in
-// may be reused as soon as the call returns.
+// may be reused as soon as the call returns; bounds of Keys, Scan and ScanBackward when
+// the loop has begun.
 type Tx struct {
 	tx        *txn.Tx // nil once the transaction has ended
 	seq       uint64
@@ -201,7 +202,8 @@ func (tx *Tx) Err() error { return tx.err }
 func (tx *Tx) Seq() uint64 { return tx.seq }
 
 // CommitSeq returns, after a successful Commit, the sequence the commit was given:
-// greater than that of every commit before it. Before, it is zero.
+// greater than that of every commit before it. Before, it is zero; where nothing was
+// written it is Seq.
 func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 
 // SetDurability chooses the durability of this transaction's commit. A value that
@@ -216,7 +218,8 @@ func (tx *Tx) SetDurability(d Durability) {
 }
 
 // Commit ends the transaction and makes its writes visible, as its durability
-// demands. After an error nothing of it is visible. ErrConflict: another commit
+// demands. After an error nothing of it is visible; after ErrCommitUnknown all of it may
+// be once the store is opened again. ErrConflict: another commit
 // changed what this one had read. Of a read-only transaction it is the same as Rollback.
 func (tx *Tx) Commit() error {
 	if tx.managed && tx.tx != nil {

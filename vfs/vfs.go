@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FS is a hierarchical file system. Names are slash-separated paths as the
-// operating system understands them. All methods are safe for concurrent use.
+// FS is a hierarchical file system. Names are paths as package path/filepath makes them:
+// separated by what the operating system separates them with. All methods are safe for concurrent use.
 // Errors match io/fs.ErrNotExist, ErrExist and ErrPermission where these apply;
 // a full disk matches IsNoSpace.
 type FS interface {
@@ -113,7 +113,7 @@ type Mapper interface {
 	// process is killed a moment later, and Sync makes it durable. off is a multiple of
 	// MapUnit. The bytes are within the file, and preallocated: to store where the disk
 	// is full or broken, or the file was cut, is a memory fault. The slice is the
-	// caller's until Unmap.
+	// caller's until Unmap of this package, so it is a mapping of the operating system's.
 	Map(off int64, n int) ([]byte, error)
 }
 

@@ -19,7 +19,7 @@ var (
 	ErrPoisoned      = errors.New("cairn: store is poisoned by a failed write or sync; reopen it")
 	ErrCommitUnknown = errors.New("cairn: outcome of the commit is unknown until the store is reopened")
 	ErrNoSpace       = errors.New("cairn: no space left on device")
-	ErrUnsupported   = errors.New("cairn: not supported on this platform or file system")
+	ErrUnsupported   = errors.ErrUnsupported // the standard library's, which package vfs and others return
 	ErrFormatTooNew  = errors.New("cairn: file was written by a newer version")
 	ErrInvalidOption = errors.New("cairn: invalid option")
 )

@@ -18,16 +18,28 @@ const (
 	perByte = 2 * time.Nanosecond
 
 	shortestPause = 250 * time.Microsecond // what is owed waits until it is worth a pause
-	longestPause  = 10 * time.Millisecond  // of one commit
+	longestPause  = 10 * time.Millisecond  // of one commit, unless it owes more by itself
+	longestOfAll  = time.Second
 )
 
 // Delay returns how long a commit of so many bytes should wait.
 func (b *Brake) Delay(runs int, bytes int64) time.Duration {
 	if runs <= freeRuns {
+		if b.owed.Load() != 0 {
+			b.owed.Store(0)
+		}
 		return 0
 	}
-	if owed := b.owed.Add(bytes * int64(runs-freeRuns) * int64(perByte)); owed < int64(shortestPause) {
-		return 0
+	more := bytes * int64(runs-freeRuns) * int64(perByte)
+	for {
+		before := b.owed.Load()
+		owed := min(before+more, int64(longestOfAll))
+		pause := min(owed, max(more, int64(longestPause)))
+		if pause < int64(shortestPause) {
+			pause = 0
+		}
+		if b.owed.CompareAndSwap(before, owed-pause) {
+			return time.Duration(pause)
+		}
 	}
-	return min(time.Duration(b.owed.Swap(0)), longestPause)
 }

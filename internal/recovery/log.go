@@ -323,7 +323,7 @@ func (r *Log) flush() error {
 	return r.add(edit)
 }
 
-// add applies an edit to the state in memory; finish writes the result.
+// add applies an edit to the state in memory; the engine records the result.
 func (r *Log) add(edit *manifest.Edit) error {
 	edit.NextFileNum = r.NextFileNum()
 	next, err := r.State.Apply(edit)

@@ -256,6 +256,9 @@ func TestFooterThatLies(t *testing.T) {
 	id, end := block.NewIdentity(fileID, ""), int64(len(f.b)-footerBytes)
 	for what, lie := range map[string]func(*footer){
 		"blocks":          func(f *footer) { f.blocks++ },
+		"no blocks":       func(f *footer) { f.blocks = 0 },
+		"nothing":         func(f *footer) { f.blocks, f.rows = 0, 0 },
+		"rows, no blocks": func(f *footer) { f.blocks, f.blocksBytes, f.tombBytes = 0, 0, f.tombBytes+f.blocksBytes },
 		"fewer blocks":    func(f *footer) { f.blocks-- },
 		"rows":            func(f *footer) { f.rows++ },
 		"tombstones":      func(f *footer) { f.tombs++ },
@@ -276,6 +279,30 @@ func TestFooterThatLies(t *testing.T) {
 		b := appendFooter(bytes.Clone(f.b[:end]), foot, id, end)
 		_, err = Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
 		mustBeCorruption(t, what, err)
+		// Opened lazily it may be the first read that tells, but a read does.
+		rd, err := OpenLazily(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
+		if err == nil {
+			if rd.Blocks() == 0 {
+				t.Errorf("%s: nothing is read to find out", what)
+			}
+			_, _, err = m.get(rd, "b", everything)
+			rd.Close()
+		}
+		mustBeCorruption(t, what+", opened lazily", err)
+	}
+}
+
+// A size in memory that stands in a file is believed as far as the bytes stored make it
+// likely, whatever an int can hold.
+func TestBelievable(t *testing.T) {
+	for _, c := range []struct {
+		heap   int
+		stored int64
+		want   int
+	}{{100, 10, 100}, {1 << 20, 100, 3200}, {65 << 20, 65 << 20, 65 << 20}, {1 << 30, 1 << 30, 1 << 30}} {
+		if got := believable(c.heap, c.stored); got != c.want {
+			t.Errorf("%d bytes, of which %d are stored: %d", c.heap, c.stored, got)
+		}
 	}
 }
 

@@ -69,5 +69,8 @@ func decodeFooter(b []byte, id block.Identity, off int64) (footer, error) {
 	if f.blocks > uint64(f.blocksBytes)/minBlockBytes || f.blocks > maxBlocks || f.tombs > uint64(f.tombBytes) {
 		return footer{}, base.Corruptf(name, off, "footer counts %d blocks, %d tombstones: more than there is room for", f.blocks, f.tombs)
 	}
+	if f.blocks > f.rows || (f.blocks == 0) != (f.rows == 0) || f.blocks == 0 && f.blocksBytes+f.indexBytes > 0 {
+		return footer{}, base.Corruptf(name, off, "footer counts %d rows in %d blocks of %d bytes", f.rows, f.blocks, f.blocksBytes)
+	}
 	return f, nil
 }

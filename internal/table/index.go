@@ -122,6 +122,7 @@ type blockIndex struct {
 	heap    []byte   // the fences, the prefix cut off
 	rows    uint64
 	end     int64 // offset behind the last block
+	blocks  int   // how many there are to be
 }
 
 // memory returns the bytes the index and the slots of its blocks take.
@@ -134,10 +135,14 @@ func (x *blockIndex) memory() int64 {
 // slot 2i and the value page slot 2i+1.
 func (x *blockIndex) newSlots() []cache.Slot { return make([]cache.Slot, 2*len(x.entries)) }
 
+// newBlockIndex makes an index for so many blocks. Memory for many is taken when they are
+// there: the footer's word is not enough.
 func newBlockIndex(blocks int) *blockIndex {
+	few := min(blocks, 64<<10)
 	return &blockIndex{
-		entries: make([]blockEntry, 0, blocks),
-		ends:    make([]uint32, 0, blocks),
+		blocks:  blocks,
+		entries: make([]blockEntry, 0, few),
+		ends:    make([]uint32, 0, few),
 		end:     base.FileHeaderBytes,
 	}
 }
@@ -165,7 +170,7 @@ func (x *blockIndex) addPage(raw []byte, limit int64) error {
 
 func (x *blockIndex) add(e *indexEntry, limit int64) error {
 	n := len(x.entries)
-	if n == cap(x.entries) {
+	if n == x.blocks {
 		return fmt.Errorf("%w: more blocks than the footer counts", errIndex)
 	}
 	if n == 0 && (len(e.fence) > 0 || e.continues) || n > 0 && !fenceFollows(x.fence(n-1), e) {

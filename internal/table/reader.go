@@ -297,22 +297,23 @@ func (r *Reader) Inherit(o *Reader) {
 }
 
 // Codec returns the codec of the values of the first block, or of its keys if it has none,
-// as the page says, which is not verified; None if there is no block.
+// as the page says, which is not verified; None if there is no block. It reads the headers
+// of two pages, and not the index.
 func (r *Reader) Codec() (block.Codec, error) {
 	if r.Blocks() == 0 {
 		return block.None, nil
 	}
-	if err := r.load(); err != nil {
+	var keys, next [block.HeaderBytes]byte
+	if err := r.src.readAt(keys[:], base.FileHeaderBytes); err != nil {
 		return block.None, err
 	}
-	e := &r.index.entries[0]
-	off := e.off
-	if e.valueHeap > 0 {
-		off = e.valueOff()
+	if err := r.src.readAt(next[:], base.FileHeaderBytes+int64(block.SizeFromHeader(keys[:]))); err != nil {
+		return block.None, err
 	}
-	var b [1]byte
-	err := r.src.readAt(b[:], off)
-	return block.Codec(b[0]), err
+	if block.PageType(next[1]) == block.PageValues {
+		return block.Codec(next[0]), nil
+	}
+	return block.Codec(keys[0]), nil
 }
 
 // Index returns the attached point index, nil if there is none.

@@ -175,12 +175,13 @@ func (r *Reader) eachJumboPage(b int, fn func(off int64, size, from, to int) err
 	return nil
 }
 
+// believable returns how much of a value of heap bytes so many stored ones make believable.
+func believable(heap int, stored int64) int { return int(min(int64(heap), 32*stored)) }
+
 // readJumbo assembles the value of jumbo block b on the Go heap. Memory is taken
 // at once only as far as the bytes on disk make the size believable.
 func (r *Reader) readJumbo(b int) ([]byte, error) {
-	const believable = 32
-	stored := int(r.blockEnd(b) - r.index.entries[b].valueOff())
-	value := make([]byte, 0, min(int(r.index.entries[b].valueHeap), believable*stored))
+	value := make([]byte, 0, believable(int(r.index.entries[b].valueHeap), r.blockEnd(b)-r.index.entries[b].valueOff()))
 	err := r.eachJumboPage(b, func(off int64, size, from, to int) error {
 		value = slices.Grow(value, to-from)[:to]
 		return r.readValuePage(off, size, value[from:to])

@@ -34,14 +34,25 @@ func (h *Handle) Unref() {
 }
 
 // Hasty returns the numbers of the tables of the last level that are compressed with S2, as
-// they are where there was no time for more. None of them may be closed meanwhile.
-func (rs *State) Hasty() (nums []uint64) {
+// they are where there was no time for more. None of them may be closed meanwhile. Each
+// table is read from, so stop is asked before whether to go on, and its error returned.
+func (rs *State) Hasty(stop func() error) (nums []uint64, err error) {
+	bottom := map[uint64]bool{}
 	for _, meta := range rs.Version.Levels[manifest.Bottom] {
-		if c, err := rs.Handle(meta.Num).Codec(); err == nil && c == block.S2 {
-			nums = append(nums, meta.Num)
+		bottom[meta.Num] = true
+	}
+	for _, h := range rs.Handles {
+		if !bottom[h.Meta.Num] {
+			continue
+		}
+		if err := stop(); err != nil {
+			return nil, err
+		}
+		if c, err := h.Codec(); err == nil && c == block.S2 {
+			nums = append(nums, h.Meta.Num)
 		}
 	}
-	return nums
+	return nums, nil
 }
 
 // Hold returns the handles of tables, with a reference each, for who needs them longer
