@@ -87,12 +87,15 @@ func listWorkloads(w io.Writer) {
 	fmt.Fprintln(w, t.Render())
 }
 
-// quickCounts are the quick suite's; with syncs it may have fewer.
+// quickCounts are the quick suite's; with syncs it may have fewer, without more.
 func quickCounts(w workload.Workload) string {
-	if w.QuickSynced == 0 {
-		return numbers(w.QuickN)
+	switch {
+	case w.QuickSynced > 0:
+		return fmt.Sprintf("%s, with syncs %d", numbers(w.QuickN), w.QuickSynced)
+	case w.LargeToo:
+		return fmt.Sprintf("%s, without syncs %s", numbers(w.QuickN), numbers(w.FullN))
 	}
-	return fmt.Sprintf("%s, with syncs %d", numbers(w.QuickN), w.QuickSynced)
+	return numbers(w.QuickN)
 }
 
 // fullCounts are the full suite's.

@@ -77,7 +77,7 @@ func runCommand() *cobra.Command {
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")
 	set.IntVar(&f.rounds, "rounds", 0, "rounds of each engine in each workload (default: one, then up to 15, as the time holds, of those that may be the best in something)")
-	set.DurationVar(&f.time, "time", 0, "for the whole run: spread so that every engine and workload gets the same, in more rounds where one takes less (default 9m40s for the quick suite, 2h30m for the full)")
+	set.DurationVar(&f.time, "time", 0, "for the whole run: after one round of all, spread to where it steadies the ratios of Cairn to the best rivals most (default 9m40s for the quick suite, 2h30m for the full, whose first round may take longer)")
 	set.StringVar(&f.sync, "sync", "", "on, off or both (default: what each workload is for)")
 	set.BoolVar(&f.settle, "settle", true, "write dirty pages back between cells, so that none pays for another")
 	set.Uint64Var(&f.seed, "seed", 1, "of the data and the orders")

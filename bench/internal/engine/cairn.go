@@ -31,10 +31,12 @@ func cairnSettings(opts Options) []Setting {
 		set = append(set, Setting{"Options.Durability = Relaxed",
 			"sync off; an acknowledged commit survives a process kill; the log is synced in the background every second"})
 	}
+	memory := Setting{"Options.Memory not set", "no departure, but no rival's default is alike: it may keep in memory a quarter of what the machine or control group has; the workloads memory and lean allow all engines the same"}
 	if opts.Memory > 0 {
-		set = append(set, Setting{fmt.Sprintf("Options.Memory = %d", opts.Memory), "what the workload allows; it bounds everything"})
+		memory = Setting{fmt.Sprintf("Options.Memory = %d", opts.Memory), "what the workload allows"}
 	}
-	return set
+	return append(set, memory, Setting{"gets: DB.GetTo, of values of 8 KiB and more Tx.Get",
+		"the cheapest documented way for each: a copy into memory that is used again, and a slice the store lends"})
 }
 
 type cairnStore struct {

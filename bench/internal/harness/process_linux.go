@@ -13,5 +13,8 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
+// settles: settle does something here.
+const settles = true
+
 // settle writes dirty pages back, so that the next cell does not wait for the last.
 func settle() { unix.Sync() }

@@ -238,7 +238,7 @@ func describe(plan Plan, cfg Config) *result.Run {
 	source, about := describeData(plan, cfg)
 	ratio := source.Compressibility(4096)
 	run := &result.Run{
-		Schema: result.Schema, Command: os.Args, Build: build(), Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle, Machine: cfg.Machine,
+		Schema: result.Schema, Command: os.Args, Build: build(), Started: time.Now(), Rounds: plan.Rounds, Settled: cfg.Settle && settles, Machine: cfg.Machine,
 		Data: about,
 	}
 	run.Data.Snappy4K, run.Data.Snappy32K = ratio.Snappy4K, ratio.Snappy32K

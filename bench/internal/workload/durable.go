@@ -108,15 +108,18 @@ func runDurable(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	rec.Set("per_second", float64(p.N)/took.Seconds())
 	rec.percentiles("", latencies)
 	rec.keepCurve("put", latencies)
-	rec.End()
-	if !d.Info.Can(engine.CanGet) {
-		return store.Close()
-	}
-	if err := e.getAll(store, data.Sequence(e.n)); err != nil {
-		return err
+	canGet := d.Info.Can(engine.CanGet)
+	if canGet {
+		if err := e.getAll(store, data.Sequence(e.n)); err != nil {
+			return err
+		}
 	}
 	if err := store.Close(); err != nil {
 		return fmt.Errorf("close: %w", err)
+	}
+	rec.End()
+	if !canGet {
+		return nil
 	}
 	return e.survived(d, dir, p)
 }

@@ -98,10 +98,10 @@ func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	rec.keepCurve("put", l.puts)
 	rec.keepCurve("get", l.gets)
 	l.report(rec)
-	rec.End()
 	if err := store.Close(); err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
+	rec.End()
 	return m.reread(d, dir, p)
 }
 

@@ -134,8 +134,11 @@ func runLean(rec *Recorder, d engine.Driver, dir string, p Params) (err error) {
 			return err
 		}
 	}
+	if err := l.store.Close(); err != nil {
+		return fmt.Errorf("last close: %w", err)
+	}
 	rec.End()
-	return l.store.Close()
+	return nil
 }
 
 func (l *lean) load() error {

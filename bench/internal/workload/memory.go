@@ -137,8 +137,11 @@ func runMemory(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if err := e.readLarge(rec, d, store, p); err != nil {
 		return err
 	}
+	if err := store.Close(); err != nil {
+		return fmt.Errorf("last close: %w", err)
+	}
 	rec.End()
-	return store.Close()
+	return nil
 }
 
 func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Store, p Params) error {

@@ -98,9 +98,9 @@ func runSustained(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	rec.Set("disk_pauses", float64(beside.pauses))
 	rec.Set("disk_alone", float64(alone.longest))
 	l.report(rec)
-	rec.End()
 	if err := m.store.Close(); err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
+	rec.End()
 	return m.reread(d, dir, p)
 }
