@@ -9,7 +9,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -51,9 +50,7 @@ func TestCommitsDoNotAwaitASegment(t *testing.T) {
 	fsys := &slowLog{FS: memfs.New(), begun: make(chan struct{}), goingOn: make(chan struct{})}
 	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour, Relaxed: true})
 	commit := func() {
-		var entries frame.Entries
-		entries.Add(base.KindPut, testBucket, []byte("key"), []byte("value"))
-		if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1}); err != nil {
+		if err := commitOne(e, base.KindPut, []byte("key"), []byte("value")); err != nil {
 			t.Error(err)
 		}
 	}
