@@ -129,14 +129,12 @@ func (c *column) sums(dst []uint64, at int) {
 	}
 }
 
-// each calls fn with all n integers, some at a time, and the index of the first of them.
-func (c column) each(n int, fn func(from int, part []uint64)) {
-	var part [chunk]uint64
-	for from := 0; from < n; from += chunk {
-		p := part[:min(chunk, n-from)]
-		c.take(p)
-		fn(from, p)
-	}
+// next takes the integers from index from on, of n in all, as many as part holds. A loop
+// over all of them keeps part on its stack, where handing it to a function value would not.
+func (c *column) next(part []uint64, from, n int) []uint64 {
+	part = part[:min(len(part), n-from)]
+	c.take(part)
+	return part
 }
 
 // survey returns the extremes of all n integers, n >= 1, and their sum.
@@ -145,12 +143,13 @@ func (c column) survey(n int) (low, high, sum uint64) {
 		return c.base, c.base, c.base * uint64(n)
 	}
 	low = math.MaxUint64
-	c.each(n, func(_ int, part []uint64) {
-		for _, x := range part {
+	var room [chunk]uint64
+	for from := 0; from < n; from += chunk {
+		for _, x := range c.next(room[:], from, n) {
 			low, high = min(low, x), max(high, x)
 			sum += x
 		}
-	})
+	}
 	return low, high, sum
 }
 

@@ -58,9 +58,10 @@ func (f *formWriter) putSeqs(s *storedKeys) {
 	if f.seqBytes == 0 {
 		return
 	}
-	at := f.seqs
-	s.seq.each(s.rows, func(_ int, part []uint64) {
-		for _, x := range part {
+	var room [chunk]uint64
+	c, at := s.seq, f.seqs
+	for from := 0; from < s.rows; from += chunk {
+		for _, x := range c.next(room[:], from, s.rows) {
 			if x -= s.seqLow; f.seqBytes == 4 {
 				binary.LittleEndian.PutUint32(f.form[at:], uint32(x))
 			} else {
@@ -68,18 +69,20 @@ func (f *formWriter) putSeqs(s *storedKeys) {
 			}
 			at += f.seqBytes
 		}
-	})
+	}
 }
 
 func (f *formWriter) putKinds(s *storedKeys) {
 	if f.kinds == 0 {
 		return
 	}
-	s.kind.each(s.rows, func(from int, part []uint64) {
-		for i, x := range part {
+	var room [chunk]uint64
+	c := s.kind
+	for from := 0; from < s.rows; from += chunk {
+		for i, x := range c.next(room[:], from, s.rows) {
 			f.form[f.kinds+from+i] = byte(x)
 		}
-	})
+	}
 }
 
 func (f *formWriter) putValues(s *storedKeys) {
@@ -88,13 +91,15 @@ func (f *formWriter) putValues(s *storedKeys) {
 	}
 	end, at := uint32(0), f.valEnds
 	binary.LittleEndian.PutUint32(f.form[at:], 0)
-	s.val.each(s.rows, func(_ int, part []uint64) {
-		for _, n := range part {
+	var room [chunk]uint64
+	c := s.val
+	for from := 0; from < s.rows; from += chunk {
+		for _, n := range c.next(room[:], from, s.rows) {
 			end += uint32(n)
 			at += 4
 			binary.LittleEndian.PutUint32(f.form[at:], end)
 		}
-	})
+	}
 }
 
 // putKeys writes the key heap, the ends of keys and the norms, and checks that

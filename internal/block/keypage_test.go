@@ -244,12 +244,10 @@ func TestColumnRoundTrip(t *testing.T) {
 		}
 		var got []uint64
 		sum := uint64(0)
-		c.each(len(v), func(from int, part []uint64) {
-			if from != len(got) {
-				t.Fatalf("%v: a part from %d on after %d", v, from, len(got))
-			}
-			got = append(got, part...)
-		})
+		room, reading := make([]uint64, chunk), c
+		for from := 0; from < len(v); from += chunk {
+			got = append(got, reading.next(room, from, len(v))...)
+		}
 		if !slices.Equal(got, v) {
 			t.Fatalf("%v reads as %v", v, got)
 		}

@@ -9,10 +9,10 @@ const (
 	untakenDivisor  = 4
 )
 
-// Prepare returns a page of size bytes, which fill overwrites, that is in no slot yet:
-// of a table that is being written. It is nil if there is no room without evicting
-// others. The caller passes it to Adopt or to Discard.
-func (c *Cache) Prepare(size int, fill func(dst []byte)) *Page {
+// Prepare makes p, which is new, a page of size bytes, which fill overwrites, that is in no
+// slot yet: of a table that is being written. It returns nil in place of p if there is no
+// room without evicting others. The caller passes the page to Adopt or to Discard.
+func (c *Cache) Prepare(p *Page, size int, fill func(dst []byte)) *Page {
 	limit := c.budget.Limit()
 	if size == 0 || c.prepared.Load()+int64(size) > limit/preparedDivisor {
 		return nil
@@ -22,7 +22,7 @@ func (c *Cache) Prepare(size int, fill func(dst []byte)) *Page {
 		return nil
 	}
 	fill(b[:size:size])
-	p := &Page{data: b[:size:size], cache: c, cost: int64(cap(b))}
+	p.data, p.cache, p.cost = b[:size:size], c, int64(cap(b))
 	c.prepared.Add(p.cost)
 	return p
 }

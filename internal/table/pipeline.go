@@ -54,12 +54,13 @@ func (s *sealedBlock) decode(c *cache.Cache) {
 		return
 	}
 	var err error
-	s.form = c.Prepare(s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
+	pages := new([2]cache.Page) // of one block, and as a rule evicted one soon after the other
+	s.form = c.Prepare(&pages[0], s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
 	if err != nil { // it cannot be: then the reader will say what is wrong
 		c.Discard(s.form)
 		s.form = nil
 	}
-	s.values = c.Prepare(len(s.heap), func(dst []byte) { copy(dst, s.heap) })
+	s.values = c.Prepare(&pages[1], len(s.heap), func(dst []byte) { copy(dst, s.heap) })
 }
 
 // pipeline compresses blocks, on other goroutines if it has helpers, and gives them
