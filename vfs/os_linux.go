@@ -27,6 +27,19 @@ func (o *osFile) Map(off int64, n int) (b []byte, err error) {
 // Unmap ends a mapping that Map made.
 func Unmap(b []byte) error { return unix.Munmap(b) }
 
+// Cached implements Cacher.
+func (o *osFile) Cached(n int64) bool {
+	one := [][]byte{make([]byte, 1)}
+	return nil == o.control(func(fd int) error {
+		for off := int64(0); off < n; off += MapUnit {
+			if _, err := unix.Preadv2(fd, one, off, unix.RWF_NOWAIT); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // StartWriteback implements WriteStarter. Without a flag to wait, sync_file_range leaves an
 // error of the device to be told by fdatasync.
 func (o *osFile) StartWriteback(off, n int64) {

@@ -117,6 +117,14 @@ type Mapper interface {
 	Map(off int64, n int) ([]byte, error)
 }
 
+// Cacher is a File that knows what of it is in memory. It is optional.
+type Cacher interface {
+	// Cached reports whether the system has the first n bytes in memory, so that to write
+	// a part of a page waits for no read: as far as a look at one in each MapUnit tells,
+	// and at this moment.
+	Cached(n int64) bool
+}
+
 // MapUnit is a multiple of every page size there is.
 const MapUnit = 64 << 10
 

@@ -45,13 +45,15 @@ const FormatVersion = 1
 //	    16     16  file id
 //	    32     16  store id
 //	    48      8  file number
-//	    56      8  zero (later versions may use it)
+//	    56      1  1: of a log segment whose file was used before
+//	    57      7  zero (later versions may use it)
 type FileHeader struct {
 	Type    FileType
 	Version uint32
 	File    ID
 	Store   ID
 	Num     uint64
+	Reused  bool
 }
 
 func magic(t FileType) string {
@@ -87,6 +89,8 @@ func MayBeOurs(t FileType, b []byte) bool {
 	return true
 }
 
+const reusedAt = 56
+
 func headerCRC(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], Castagnoli), Castagnoli, b[16:FileHeaderBytes])
 }
@@ -102,6 +106,9 @@ func AppendFileHeader(dst []byte, h FileHeader) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, h.Num)
 	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
 	b := dst[start:]
+	if h.Reused {
+		b[reusedAt] = 1
+	}
 	binary.LittleEndian.PutUint32(b[12:], headerCRC(b))
 	return dst
 }
@@ -119,7 +126,7 @@ func DecodeFileHeader(b []byte, t FileType, name string) (FileHeader, error) {
 	if binary.LittleEndian.Uint32(b[12:]) != headerCRC(b) {
 		return FileHeader{}, Corruptf(name, 12, "header checksum does not match")
 	}
-	h := FileHeader{Type: t, Version: binary.LittleEndian.Uint32(b[8:]), Num: binary.LittleEndian.Uint64(b[48:])}
+	h := FileHeader{Type: t, Version: binary.LittleEndian.Uint32(b[8:]), Num: binary.LittleEndian.Uint64(b[48:]), Reused: b[reusedAt] == 1}
 	copy(h.File[:], b[16:])
 	copy(h.Store[:], b[32:])
 	if h.Version > FormatVersion {

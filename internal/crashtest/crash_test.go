@@ -20,6 +20,7 @@ var (
 const (
 	wantImages   = 50_000
 	wantHoles    = 1_000
+	wantReused   = 1_000
 	wantNested   = 5_000
 	wantEach     = 2_000
 	wantWorkload = 8
@@ -42,8 +43,8 @@ func TestCrash(t *testing.T) {
 		sum.Add(c)
 	}
 	t.Logf("all workloads: %v", sum)
-	if *perTarget >= wantEach && (sum.Images < wantImages || sum.Holes < wantHoles || sum.Nested < wantNested || len(Workloads) < wantWorkload) {
-		t.Errorf("too few: want %d images, %d of them with holes, %d nested, of %d workloads", wantImages, wantHoles, wantNested, wantWorkload)
+	if *perTarget >= wantEach && (sum.Images < wantImages || sum.Holes < wantHoles || sum.Reused < wantReused || sum.Nested < wantNested || len(Workloads) < wantWorkload) {
+		t.Errorf("too few: want %d images, %d of them with holes, %d with a log file used before, %d nested, of %d workloads", wantImages, wantHoles, wantReused, wantNested, wantWorkload)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type Counts struct {
 	Images int // distinct, by hash
 	Holes  int // of these, with a hole before an intact frame of the log
+	Reused int // of these, with a log segment whose file was used before
 	Nested int // of these, crashed inside the recovery of another
 	Drops  int // of these, where Open reported dropped bytes
 	Points int // crash points
@@ -22,6 +23,7 @@ type Counts struct {
 func (c *Counts) Add(other Counts) {
 	c.Images += other.Images
 	c.Holes += other.Holes
+	c.Reused += other.Reused
 	c.Nested += other.Nested
 	c.Drops += other.Drops
 	c.Points += other.Points
@@ -29,8 +31,8 @@ func (c *Counts) Add(other Counts) {
 }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d distinct images at %d crash points of %d runs; %d with a hole, %d nested, %d with a reported drop",
-		c.Images, c.Points, c.Runs, c.Holes, c.Nested, c.Drops)
+	return fmt.Sprintf("%d distinct images at %d crash points of %d runs; %d with a hole, %d with a log file used before, %d nested, %d with a reported drop",
+		c.Images, c.Points, c.Runs, c.Holes, c.Reused, c.Nested, c.Drops)
 }
 
 // Enumeration visits crash images of one workload.
@@ -186,6 +188,9 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 	}
 	if hasHole(image) {
 		v.e.Holes++
+	}
+	if hasReused(image) {
+		v.e.Reused++
 	}
 	m := Moment{At: at, Complete: c == memfs.Everything()}
 	x := &examination{h: v.r.History, m: m, image: image, written: written, relaxed: v.r.relaxed,

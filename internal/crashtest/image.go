@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"path"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -91,8 +92,20 @@ func hasHole(fsys *memfs.FS) bool {
 	return false
 }
 
+// hasReused reports whether some log segment's file was used before.
+func hasReused(fsys *memfs.FS) bool {
+	return slices.ContainsFunc(logFiles(fsys), func(l logFile) bool { return reused(l.buf) })
+}
+
+// reused reports whether the file of a log segment was used before.
+func reused(buf []byte) bool {
+	h, err := base.DecodeFileHeader(buf, base.FileLog, "")
+	return err == nil && h.Reused
+}
+
 // mustReport reports whether a commit above seq has a byte on the disk, so that
-// Open has to say that it dropped something: O6.
+// Open has to say that it dropped something: O6. Where the file was used before, nobody can
+// tell what a byte is of: there it is the head of the commit's frame.
 func mustReport(image *memfs.FS, written []place, seq uint64) bool {
 	for _, p := range written {
 		if p.seq <= seq {
@@ -100,6 +113,14 @@ func mustReport(image *memfs.FS, written []place, seq uint64) bool {
 		}
 		buf, err := image.ReadFile(p.file)
 		if err != nil {
+			continue
+		}
+		if reused(buf) {
+			h, _ := base.DecodeFileHeader(buf, base.FileLog, p.file)
+			f, ok := frame.DecodeHeader(buf[min(p.off, int64(len(buf))):], frame.NewIdentity(h.File), p.off)
+			if ok && f.Kind != frame.KindEnd {
+				return true
+			}
 			continue
 		}
 		for _, b := range buf[min(p.off, int64(len(buf))):min(p.end, int64(len(buf)))] {

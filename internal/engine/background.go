@@ -128,7 +128,9 @@ func (e *Engine) compactor() {
 		sleep := restAfter // commits have just been made
 		if seq := e.Visible(); q.Idle(seq, restAfter) {
 			e.rest(seq)
-			sleep = idleMark
+			if sleep = idleMark; q.Idle(seq, idleMark) {
+				e.clearShelf(e.cfg.FS.Remove)
+			}
 		}
 		e.sleepUntil(sleep, e.wakeMerge)
 	}

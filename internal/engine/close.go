@@ -145,11 +145,29 @@ func (e *Engine) seal() error {
 	}
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
-		e.removeObsolete(func(path string) error {
+		remove := func(path string) error {
 			return vfs.RemoveSoon(e.cfg.FS, path, !slices.Contains(e.neverSynced, path))
-		})
+		}
+		e.removeObsolete(remove)
+		e.clearShelf(remove)
 	})
 	return nil
+}
+
+// closeUsed closes the files of log segments that could have been used again, and are still
+// there since Close failed.
+func (e *Engine) closeUsed() {
+	e.shelf.Clear(func(string) {})
+	for _, u := range e.used {
+		if u != nil {
+			u.Close()
+		}
+	}
+	for _, f := range e.obsolete.Take(^uint64(0)) {
+		if f.Log != nil {
+			f.Log.Close()
+		}
+	}
 }
 
 // closeSegments closes the log segments that are still open.

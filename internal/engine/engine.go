@@ -19,6 +19,7 @@ import (
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/view"
+	"github.com/cairndb/cairn/internal/wal"
 )
 
 // Engine is an open store. All methods are safe for concurrent use.
@@ -50,10 +51,11 @@ type Engine struct {
 
 	// Guarded by commit.mu.
 	handles     map[uint64]*tree.Handle
-	segments    []uint64 // log segments made and not yet obsolete
-	neverSynced []string // log files that Close has no use for, and that are in the system's cache only
-	flushErr    error    // why the last attempt to flush failed
-	flushTries  uint64   // how many have ended
+	segments    []uint64             // log segments made and not yet obsolete
+	neverSynced []string             // log files that Close has no use for, and that are in the system's cache only
+	used        map[uint64]*wal.Used // files of flushed ones of these, by number
+	flushErr    error                // why the last attempt to flush failed
+	flushTries  uint64               // how many have ended
 
 	leftovers compact.Leftovers // garbage that snapshots held
 
@@ -63,6 +65,7 @@ type Engine struct {
 	closeWaits   atomic.Bool // for both: what is under way is given up
 	large        sync.Mutex  // one large one-shot write at a time; before all other locks
 	obsolete     obsolete.Files
+	shelf        wal.Shelf // of log files for the next segments
 	reserve      *reserve.Space
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -97,12 +98,14 @@ func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*t
 // that were merged. That takes milliseconds, and a sync of a segment that is under way has
 // to end, so no lock is held that commits wait for.
 func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
+	used := map[uint64]*wal.Used{}
 	for _, l := range flushed {
 		if l.Mem != nil && l.Mem.Seg != nil {
-			l.Mem.Seg.Close()
+			used[l.Mem.Seg.Num] = l.Mem.Seg.Retire()
 		}
 	}
 	e.commit.mu.Lock()
+	maps.Copy(e.used, used)
 	e.retireSegments(done.logStart, done.ordinal)
 	e.commit.mu.Unlock()
 	e.Epochs.Collect()
@@ -220,7 +223,8 @@ func (e *Engine) retireSegments(start, at uint64) {
 	var live []uint64
 	for _, num := range e.segments {
 		if num < start {
-			e.obsolete.Add(obsolete.File{Path: e.path(base.FileLog, num), Edit: at})
+			e.obsolete.Add(obsolete.File{Path: e.path(base.FileLog, num), Edit: at, Log: e.used[num]})
+			delete(e.used, num)
 		} else {
 			live = append(live, num)
 		}
@@ -228,7 +232,8 @@ func (e *Engine) retireSegments(start, at uint64) {
 	e.segments = live
 }
 
-// removeObsolete removes the files whose time has come.
+// removeObsolete removes the files whose time has come, but for those of log segments that
+// the next ones will use.
 func (e *Engine) removeObsolete(remove func(path string) error) {
 	e.manifestMu.Lock()
 	through := ^uint64(0)
@@ -236,10 +241,20 @@ func (e *Engine) removeObsolete(remove func(path string) error) {
 		through = e.manifest.SealedThrough()
 	}
 	e.manifestMu.Unlock()
-	for _, path := range e.obsolete.Take(through) {
-		if err := remove(path); err != nil {
-			e.emit(report.Event{Kind: report.EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
+	for _, f := range e.obsolete.Take(through) {
+		if f.Log != nil {
+			if e.mayUseAgain(f.Log) && e.shelf.Put(f.Log) {
+				continue
+			}
+			f.Log.Close()
 		}
+		e.removeWith(remove, f.Path)
+	}
+}
+
+func (e *Engine) removeWith(remove func(path string) error, path string) {
+	if err := remove(path); err != nil {
+		e.emit(report.Event{Kind: report.EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -49,7 +50,7 @@ func tryOpen(cfg config.Config) (*Engine, error) {
 
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
-		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
+		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{}, used: map[uint64]*wal.Used{},
 		parents: func() error { return nil },
 		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
@@ -185,6 +186,7 @@ func (e *Engine) release0() error {
 		errs = append(errs, e.manifest.Close())
 	}
 	e.removing.Wait()
+	e.closeUsed()
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 	}

@@ -57,6 +57,7 @@ func (e *Engine) freeSpace() {
 	e.markIfQuiet()
 	e.Epochs.Collect()
 	e.removeObsolete(e.cfg.FS.Remove)
+	e.clearShelf(e.cfg.FS.Remove)
 }
 
 // admit reports whether w may be committed while the disk is full: only what deletes

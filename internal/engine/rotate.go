@@ -225,7 +225,7 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
 	num := e.newFileNum()
-	seg, err := wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
+	seg, err := e.createSegment(num, buf)
 	if err != nil {
 		return nil, err
 	}
@@ -250,6 +250,35 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	e.segments = append(e.segments, num)
 	e.commit.mu.Unlock()
 	return seg, nil
+}
+
+// createSegment makes the file of segment num, of that of an old one if there is one as large.
+func (e *Engine) createSegment(num uint64, buf []byte) (*wal.Segment, error) {
+	path := e.path(base.FileLog, num)
+	if u := e.shelf.Take(len(buf)); u != nil {
+		seg, err := wal.Reuse(e.cfg.FS, u, path, num, e.store, buf)
+		if err == nil {
+			return seg, nil
+		}
+		e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
+		e.removeWith(e.cfg.FS.Remove, u.Name())
+	}
+	e.clearShelf(e.cfg.FS.Remove)
+	return wal.Create(e.cfg.FS, path, num, e.store, buf)
+}
+
+// mayUseAgain reports whether the next segment could be made of the file of an old one.
+func (e *Engine) mayUseAgain(u *wal.Used) bool {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size, _ := c.shape.Next(0, 0, e.cfg.SegmentLimit())
+	return c.mem != nil && !c.closing && c.failed == nil && !e.diskFull() && u.Size() == size
+}
+
+// clearShelf removes the files that wait to be used again.
+func (e *Engine) clearShelf(remove func(path string) error) {
+	e.shelf.Clear(func(path string) { e.removeWith(remove, path) })
 }
 
 // countRangeDeletes counts what the range deletes of the active memtable take of the

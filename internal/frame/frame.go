@@ -32,8 +32,11 @@ const (
 	KindSeal Kind = 5
 	// KindMark has no payload; it only carries a durable mark.
 	KindMark Kind = 6
+	// KindEnd stands behind the last frame of a log segment whose file was used before, and
+	// has no payload. The next frame takes its place; it is not in the chain.
+	KindEnd Kind = 7
 
-	maxKind = KindMark
+	maxKind = KindEnd
 )
 
 // Identity is a file's random id, folded into the checksum of its every frame.
@@ -78,6 +81,11 @@ func Put(dst []byte, id Identity, off int64, payload int, h Header) Header {
 	h.Sum = headerSum(dst, id, off)
 	le.PutUint32(dst, h.Sum)
 	return h
+}
+
+// PutEnd sets dst to a frame of KindEnd at offset off of its file.
+func PutEnd(dst *[HeaderBytes]byte, id Identity, off int64) {
+	Put(dst[:], id, off, 0, Header{Kind: KindEnd})
 }
 
 func headerSum(b []byte, id Identity, off int64) uint32 {

@@ -17,10 +17,10 @@ func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
 // import anything and are imported from tests only.
 var layers = [][]string{
 	{"internal/base", "internal/invariants", "vfs", "internal/recycle"},
-	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve", "internal/obsolete", "internal/turn"},
+	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve", "internal/turn"},
 	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs"},
 	{"internal/table", "internal/manifest", "internal/mvcc"},
-	{"internal/compact", "internal/directory"},
+	{"internal/compact", "internal/directory", "internal/obsolete"},
 	{"internal/tree"},
 	{"internal/tablefiles", "internal/report", "internal/view"},
 	{"internal/recovery", "internal/config"},

@@ -14,6 +14,8 @@ package obsolete
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/wal"
 )
 
 // File is one such file.
@@ -21,6 +23,7 @@ type File struct {
 	Path   string
 	Edit   uint64       // ordinal of the edit in the manifest; 0: any
 	Closed *atomic.Bool // nobody reads it; nil: nobody did
+	Log    *wal.Used    // of a log segment that may be used again; nil: it is closed
 }
 
 // Files are those that are still there. The zero value has none.
@@ -48,19 +51,19 @@ func (o *Files) Waiting(sealed uint64) bool {
 	return false
 }
 
-// Take returns the paths of the files that may be removed now that records cover all
-// edits up to sealed, and forgets them.
-func (o *Files) Take(sealed uint64) (paths []string) {
+// Take returns the files that may be removed now that records cover all edits up to
+// sealed, and forgets them.
+func (o *Files) Take(sealed uint64) (files []File) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var later []File
 	for _, f := range o.list {
 		if f.Edit <= sealed && (f.Closed == nil || f.Closed.Load()) {
-			paths = append(paths, f.Path)
+			files = append(files, f)
 		} else {
 			later = append(later, f)
 		}
 	}
 	o.list = later
-	return paths
+	return files
 }

@@ -17,7 +17,11 @@ func TestFiles(t *testing.T) {
 		if o.Waiting(sealed) != waiting {
 			t.Errorf("sealed %d: waiting %v", sealed, !waiting)
 		}
-		if got := o.Take(sealed); !slices.Equal(got, paths) {
+		var got []string
+		for _, f := range o.Take(sealed) {
+			got = append(got, f.Path)
+		}
+		if !slices.Equal(got, paths) {
 			t.Errorf("sealed %d: %v, want %v", sealed, got, paths)
 		}
 	}

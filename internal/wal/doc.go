@@ -19,9 +19,11 @@
 //	W1 bytes of the arena before Tail never change
 //	W2 Written <= Tail; Synced <= Written; each only grows
 //	W3 a frame carries a durable mark that was true before the frame was written
+//	W4 in a file that was used before, a frame of KindEnd stands at Written
 //
 // # Lifetimes
 //
 // The arena belongs to the caller, who gives it to Create and may recycle it once
-// the segment's memtable is no longer read. Close keeps the arena.
+// the segment's memtable is no longer read. Close keeps the arena. Retire keeps the file
+// too, open, for Reuse.
 package wal

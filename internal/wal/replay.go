@@ -42,7 +42,7 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 		return nil, base.Corruptf(name, 16, "log segment is not the one the manifest names (of another store, or a stale copy)")
 	}
 	s := &Loaded{Recorded: rec, Name: name, Buf: buf}
-	s.walk = frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes}
+	s.walk = frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes, Reused: h.Reused}
 	if !s.readLink() || len(buf)%lengthUnit != 0 {
 		return nil, base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
 	}
@@ -164,7 +164,7 @@ func (r *Replay) begin(s *Loaded) bool {
 
 // drop counts what stands in s from off on as not part of the log.
 func (r *Replay) drop(s *Loaded, off int64) {
-	w := frame.Walker{ID: s.walk.ID, Buf: s.Buf, Off: off}
+	w := frame.Walker{ID: s.walk.ID, Buf: s.Buf, Off: off, Reused: s.walk.Reused}
 	t := w.Tail()
 	r.marked = max(r.marked, t.Durable)
 	if t.Bytes > 0 {

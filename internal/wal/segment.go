@@ -35,16 +35,19 @@ type Segment struct {
 
 	f     vfs.File
 	name  string
-	buf   []byte // the arena: capacity of the segment
-	win   window // of the file
-	fill  int64  // the file is written up to here, if only with zeros; of whoever fills or leads
-	piece int64  // of zeros that the leader has written last
+	buf   []byte                  // the arena: capacity of the segment
+	win   window                  // of the file
+	fill  int64                   // the file is written up to here, if only with zeros; of whoever fills or leads
+	piece int64                   // of zeros that the leader has written last
+	end   [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
 	ident frame.Identity
 	sum   uint32 // Sum of the last frame: the next one's Prev
 
 	tail    atomic.Int64 // end of the frames appended
 	written atomic.Int64 // end of the bytes WriteAt has returned for
 	synced  atomic.Int64 // end of the bytes known durable
+
+	reused bool // the file was used before
 
 	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure
 	syncErr error      // guarded by syncing
@@ -54,8 +57,8 @@ type Segment struct {
 // Create makes the file of segment num, as large as buf (a multiple of 4 KiB), and writes and syncs its
 // header. The caller syncs the directory. Space for the whole segment is
 // reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
-func Create(fs vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
-	f, err := fs.Create(name)
+func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
+	f, err := fsys.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create log segment: %w", err)
 	}
@@ -63,17 +66,19 @@ func Create(fs vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Seg
 	s.ident = frame.NewIdentity(s.File)
 	if err := s.prepare(store); err != nil {
 		f.Close()
-		return nil, errors.Join(fmt.Errorf("create log segment %s: %w", name, err), fs.Remove(name))
+		return nil, errors.Join(fmt.Errorf("create log segment %s: %w", name, err), fsys.Remove(name))
 	}
 	return s, nil
 }
 
 func (s *Segment) prepare(store base.ID) error {
-	if err := s.reserve(); err != nil {
-		return err
+	if !s.reused {
+		if err := s.reserve(); err != nil {
+			return err
+		}
 	}
 	h := base.AppendFileHeader(s.buf[:0], base.FileHeader{
-		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num})
+		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num, Reused: s.reused})
 	s.tail.Store(int64(len(h)))
 	if err := s.WriteOut(true); err != nil {
 		return err
@@ -187,18 +192,39 @@ func (s *Segment) Buffer() []byte { return s.buf }
 // mapping, unless it is to be synced next: the sync would take longer.
 func (s *Segment) WriteOut(sync bool) error {
 	from, to := s.written.Load(), s.tail.Load()
-	switch {
-	case from == to:
-		return nil
-	case !sync && s.store(from, to):
-		s.written.Store(to)
+	if from == to {
 		return nil
 	}
-	if _, err := s.f.WriteAt(s.buf[from:to], from); err != nil {
+	if err := s.write(from, to, sync); err != nil {
 		return fmt.Errorf("write log segment %s at offset %d: %w", s.name, from, err)
 	}
 	s.written.Store(to)
 	return nil
+}
+
+// write writes what lies between two offsets. What is to stand behind it, where an earlier
+// use of the file has left something, comes first: so there is no moment at which all of it
+// is in the file and it does not end there.
+func (s *Segment) write(from, to int64, sync bool) error {
+	if s.reused && int64(len(s.buf))-to >= frame.HeaderBytes {
+		if err := s.writeEnd(to, sync); err != nil {
+			return err
+		}
+	}
+	if !sync && s.store(from, to) {
+		return nil
+	}
+	_, err := s.f.WriteAt(s.buf[from:to], from)
+	return err
+}
+
+func (s *Segment) writeEnd(at int64, sync bool) error {
+	frame.PutEnd(&s.end, s.ident, at)
+	if !sync && s.fill >= at+frame.HeaderBytes && s.win.store(s.end[:], at, int64(len(s.buf))) {
+		return nil
+	}
+	_, err := s.f.WriteAt(s.end[:], at)
+	return err
 }
 
 // store writes what lies between two offsets through the mapping, and reports whether it

@@ -90,10 +90,12 @@ func (w *window) unmap() {
 	}
 }
 
-// close ends the mapping.
-func (w *window) close() {
+// close ends the mapping, and returns the file if it could still be mapped.
+func (w *window) close() vfs.Mapper {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unmap()
+	file := w.file
 	w.file = nil
+	return file
 }

@@ -54,6 +54,12 @@ func (h *file) Size() (size int64, err error) {
 	return size, err
 }
 
+// Cached implements vfs.Cacher. A file below that does not know is not.
+func (h *file) Cached(n int64) bool {
+	c, ok := h.inner.(vfs.Cacher)
+	return ok && c.Cached(n)
+}
+
 func (h *file) ReadAt(p []byte, off int64) (int, error) {
 	return h.transfer(Read, p, off, h.inner.ReadAt)
 }

@@ -40,6 +40,9 @@ func (h *file) check(writes bool, off, n int64) error {
 	return nil
 }
 
+// Cached implements vfs.Cacher: everything is in memory.
+func (h *file) Cached(int64) bool { return true }
+
 func (h *file) ReadAt(p []byte, off int64) (int, error) {
 	h.fs.mu.RLock()
 	defer h.fs.mu.RUnlock()
