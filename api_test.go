@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -175,6 +176,35 @@ func TestReadsDoNotAllocate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPutsHardlyAllocate: what a store that is written to allocates in the background, for
+// tables and log segments, is little for each put.
+func TestPutsHardlyAllocate(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("assertions and the race detector allocate")
+	}
+	db := openAt(t, t.TempDir(), &cairn.Options{Durability: cairn.Relaxed}) // files in memory allocate
+	const puts = 100_000
+	key, value := make([]byte, 0, 32), make([]byte, 512)
+	all := func() {
+		for i := range puts {
+			key = strconv.AppendInt(append(key[:0], "key"...), int64(i), 10)
+			check(t, db.Put(key, value))
+		}
+	}
+	all() // segments grow
+	all()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	all()
+	all()
+	runtime.ReadMemStats(&after)
+	if n := float64(after.Mallocs-before.Mallocs) / (2 * puts); n > 0.01 {
+		t.Errorf("%.4f allocations for each put", n)
+	} else {
+		t.Logf("%.4f", n)
+	}
 }
 
 func TestCloseTwice(t *testing.T) {

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"sync"
+
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/recycle"
@@ -9,16 +11,18 @@ import (
 
 // sealedBlock is a block on its way to the file.
 type sealedBlock struct {
-	entry indexEntry
-	keys  []byte        // raw key page
-	heap  []byte        // values: own, or the caller's
-	own   []byte        // memory for values
-	raw   int64         // bytes of the keys, as they came
-	pages []byte        // what will be in the file but for the checksums, which depend on the place
-	ends  []int         // of each page in pages, the key page first
-	ready chan struct{} // closed when pages is complete; nil: it is
+	entry  indexEntry
+	keys   []byte         // raw key page
+	heap   []byte         // values: own, or the caller's
+	own    []byte         // memory for values
+	raw    int64          // bytes of the keys, as they came
+	pages  []byte         // what will be in the file but for the checksums, which depend on the place
+	ends   []int          // of each page in pages, the key page first
+	helped bool           // a helper was given it
+	done   sync.WaitGroup // waits for that
 
-	form, values *cache.Page // the decoded pages, nil if not wanted, or there was no room
+	decoded      []cache.Page // new ones, for the next two
+	form, values *cache.Page  // the decoded pages, nil if not wanted, or there was no room
 }
 
 // sealedBlocks recycles blocks that are in the file, whoever writes the next one.
@@ -29,7 +33,7 @@ var sealedBlocks recycle.Pool[sealedBlock]
 const mostRecycled = 2 * block.MaxPageBytes
 
 func (s *sealedBlock) recycle() {
-	s.heap = nil
+	s.heap, s.decoded = nil, nil
 	if max(cap(s.keys), cap(s.own), cap(s.pages)) <= mostRecycled {
 		sealedBlocks.Put(s)
 	}
@@ -54,13 +58,12 @@ func (s *sealedBlock) decode(c *cache.Cache) {
 		return
 	}
 	var err error
-	pages := new([2]cache.Page) // of one block, and as a rule evicted one soon after the other
-	s.form = c.Prepare(&pages[0], s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
+	s.form = c.Prepare(&s.decoded[0], s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
 	if err != nil { // it cannot be: then the reader will say what is wrong
 		c.Discard(s.form)
 		s.form = nil
 	}
-	s.values = c.Prepare(&pages[1], len(s.heap), func(dst []byte) { copy(dst, s.heap) })
+	s.values = c.Prepare(&s.decoded[1], len(s.heap), func(dst []byte) { copy(dst, s.heap) })
 }
 
 // pipeline compresses blocks, on other goroutines if it has helpers, and gives them
@@ -78,6 +81,7 @@ type pipeline struct {
 	fenceBytes int // of all these
 
 	under []*sealedBlock // not given back yet, the oldest first
+	pages []cache.Page   // new ones; those of some blocks, which go at about the same time, are one allocation
 }
 
 // most is how many blocks may be under way while the caller gathers the next one.
@@ -93,18 +97,35 @@ func (p *pipeline) add(s *sealedBlock) {
 	p.blocks++
 	p.fenceBytes += len(s.entry.fence)
 	p.under = append(p.under, s)
-	if p.helpers == 0 || p.last || p.crowded {
+	s.decoded = p.newPages()
+	if s.helped = p.helpers > 0 && !p.last && !p.crowded; !s.helped {
 		p.work(s)
 	} else {
-		s.ready = make(chan struct{})
+		s.done.Add(1)
 		go func() {
-			defer close(s.ready)
+			defer s.done.Done()
 			p.work(s)
 		}()
 	}
 	if p.givesWay && !p.last {
 		p.crowded = p.share.GiveWay()
 	}
+}
+
+// mostPages are allocated at once at most, a few for a small table.
+const mostPages = 32
+
+// newPages returns two pages for the block that has come, if they are wanted.
+func (p *pipeline) newPages() []cache.Page {
+	if p.resident == nil {
+		return nil
+	}
+	if len(p.pages) == 0 {
+		p.pages = make([]cache.Page, min(2*p.blocks, mostPages))
+	}
+	two := p.pages[:2:2]
+	p.pages = p.pages[2:]
+	return two
 }
 
 // work is what a helper does for a block.
@@ -119,10 +140,7 @@ func (p *pipeline) work(s *sealedBlock) {
 func (p *pipeline) next() *sealedBlock {
 	s := p.under[0]
 	p.under = p.under[:copy(p.under, p.under[1:])]
-	if s.ready != nil {
-		<-s.ready
-		s.ready = nil
-	}
+	s.done.Wait()
 	return s
 }
 

@@ -50,7 +50,7 @@ func TestLastBlockHasNoHelper(t *testing.T) {
 		p.last = last
 		s := &sealedBlock{keys: []byte("keys")}
 		p.add(s)
-		if (s.ready == nil) != last || p.next() != s || len(s.ends) != 1 {
+		if !s.helped != last || p.next() != s || len(s.ends) != 1 {
 			t.Errorf("last %v: helped by another: %v, %d pages", last, !last, len(s.ends))
 		}
 	}
@@ -67,7 +67,7 @@ func TestNoHelperWhereSomebodyWaits(t *testing.T) {
 		p := pipeline{codec: block.Zstd, helpers: 2, givesWay: givesWay, crowded: givesWay}
 		s := &sealedBlock{keys: []byte("keys")}
 		p.add(s)
-		if (s.ready == nil) != givesWay || p.next() != s || len(s.ends) != 1 {
+		if !s.helped != givesWay || p.next() != s || len(s.ends) != 1 {
 			t.Errorf("gives way %v: helped: %v", givesWay, !givesWay)
 		}
 	}
