@@ -12,12 +12,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/internal/base"
 )
 
 // Each of four goroutines numbers its commits. Commit i writes all keys of group
@@ -133,7 +136,11 @@ func verifyGroup(tx *cairn.Tx, w, group int, last uint64) error {
 // until it is killed. Lines: "s w i" for the state found, "r" once it writes,
 // "b w i" before a commit and "a w i" when it is acknowledged.
 func killWriter() {
-	db, err := cairn.Open(os.Args[1], &cairn.Options{Memory: killMemory, Durability: cairn.Relaxed})
+	opts := &cairn.Options{Memory: killMemory}
+	if os.Args[2] == "relaxed" {
+		opts.Durability = cairn.Relaxed
+	}
+	db, err := cairn.Open(os.Args[1], opts)
 	if err != nil {
 		fmt.Println("e open:", err)
 		return
@@ -216,10 +223,10 @@ func (h *heard) line(s string) {
 	}
 }
 
-// killRound runs a child and kills it a while after it began to write or, if
-// early, after it was started.
-func killRound(t *testing.T, dir string, r *rand.Rand, early bool) (h heard) {
-	cmd := exec.Command(os.Args[0], dir)
+// killRound runs a child, whose commits are relaxed or durable, and kills it a while after it
+// began to write or, if early, after it was started.
+func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (h heard) {
+	cmd := exec.Command(os.Args[0], dir, durability)
 	cmd.Env = append(os.Environ(), childVariable+"=kill")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -259,10 +266,16 @@ func TestKill(t *testing.T) {
 	r := rand.New(rand.NewPCG(testSeed(t), 11))
 	dir := filepath.Join(t.TempDir(), "store")
 	var acked, begun [killWriters]uint64
-	inFlight, early, commits := 0, 0, uint64(0)
+	inFlight, early, reused, commits := 0, 0, 0, uint64(0)
 	for round := range rounds {
-		isEarly := r.IntN(10) == 0
-		h := killRound(t, dir, r, isEarly)
+		isEarly, durability := r.IntN(10) == 0, "relaxed"
+		if round%2 > 0 {
+			durability = "durable"
+		}
+		h := killRound(t, dir, durability, r, isEarly)
+		if hasReusedLog(t, dir) {
+			reused++
+		}
 		if h.err != "" {
 			t.Fatalf("round %d: %s", round, h.err)
 		}
@@ -285,10 +298,31 @@ func TestKill(t *testing.T) {
 		}
 	}
 	judgeKilled(t, dir, acked, begun)
-	t.Logf("%d rounds: %d commits acknowledged, %d rounds died with commits in flight, %d before they began", rounds, commits, inFlight, early)
+	t.Logf("%d rounds: %d commits acknowledged, %d rounds died with commits in flight, %d before they began, %d left a log file that was used before",
+		rounds, commits, inFlight, early, reused)
+	if runtime.GOOS == "linux" && reused < rounds/10 {
+		t.Errorf("only %d of %d rounds left a log file that was used before", reused, rounds)
+	}
 	if inFlight < rounds/3 {
 		t.Errorf("only %d of %d rounds died with commits in flight", inFlight, rounds)
 	}
+}
+
+// hasReusedLog reports whether a log file in dir was used before: docs/format/log.md.
+func hasReusedLog(t *testing.T, dir string) bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		buf, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := base.DecodeFileHeader(buf, base.FileLog, name)
+		return err == nil && h.Reused
+	})
 }
 
 // judgeKilled looks at the store a last time, in this process, and closes it.
