@@ -108,6 +108,9 @@ func serve() {
 			a.Err = err.Error()
 		}
 		a.Seconds = time.Since(start).Seconds()
+		if s.db == nil {
+			awaitFreed()
+		}
 		a.Usage = measure()
 		if s.db != nil {
 			a.Stats = statsOf(s.db)
@@ -171,6 +174,17 @@ func (s *server) close() error {
 	err := db.Close()
 	runtime.GC()
 	return err
+}
+
+// awaitFreed waits until the space of the files that Close has removed is free, which it
+// leaves to goroutines that end with that (vfs.RemoveSoon): a leak stays, and is seen.
+func awaitFreed() {
+	for range 1000 {
+		if runtime.NumGoroutine() == 1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // run applies commits until n operations are done.
