@@ -100,7 +100,7 @@ const firstPiece = 16 << 10
 // of them. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
 	for s.fill < int64(len(s.buf)) && !stop() {
-		if err := s.fillPiece(s.written.Load(), int64(len(zeros))); err != nil {
+		if err := s.fillPiece(s.behind(s.written.Load()), int64(len(zeros))); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}
 		if sync {
@@ -202,47 +202,52 @@ func (s *Segment) WriteOut(sync bool) error {
 	return nil
 }
 
-// write writes what lies between two offsets. What is to stand behind it, where an earlier
-// use of the file has left something, comes first: so there is no moment at which all of it
-// is in the file and it does not end there.
+// write writes what lies between two offsets: a little of it through the mapping, unless it
+// is to be synced. What is to stand behind it, where an earlier use of the file has left
+// something, comes first: so there is no moment at which all of it is in the file and it
+// does not end there.
 func (s *Segment) write(from, to int64, sync bool) error {
-	if s.reused && int64(len(s.buf))-to >= frame.HeaderBytes {
-		if err := s.writeEnd(to, sync); err != nil {
+	behind := s.behind(to)
+	mapped := !sync && s.win.takes(int(to-from)) && s.zerosTo(behind, from)
+	if behind-to == frame.HeaderBytes {
+		frame.PutEnd(&s.end, s.ident, to)
+		if err := s.put(s.end[:], to, mapped); err != nil {
 			return err
 		}
 	}
-	if !sync && s.store(from, to) {
+	return s.put(s.buf[from:to], from, mapped)
+}
+
+// put writes p at offset off, through the mapping if it is mapped and that works.
+func (s *Segment) put(p []byte, off int64, mapped bool) error {
+	if mapped && s.win.store(p, off, int64(len(s.buf))) {
 		return nil
 	}
-	_, err := s.f.WriteAt(s.buf[from:to], from)
+	_, err := s.f.WriteAt(p, off)
 	return err
 }
 
-func (s *Segment) writeEnd(at int64, sync bool) error {
-	frame.PutEnd(&s.end, s.ident, at)
-	if !sync && s.fill >= at+frame.HeaderBytes && s.win.store(s.end[:], at, int64(len(s.buf))) {
-		return nil
+// behind returns the end of what is in use of the file where the frames end at to: of one
+// that was used before, if there is room, the end of the frame that says so.
+func (s *Segment) behind(to int64) int64 {
+	if end := to + frame.HeaderBytes; s.reused && end <= int64(len(s.buf)) {
+		return end
 	}
-	_, err := s.f.WriteAt(s.end[:], at)
-	return err
+	return to
 }
 
-// store writes what lies between two offsets through the mapping, and reports whether it
-// did. A store to a page that the page cache does not have takes 3.6 us, to one of those
-// that were written together 0.06, and to write it 0.2: zeros go ahead, of
+// zerosTo sees to it that the file is written up to an offset, and reports whether it is;
+// frames end at from. A store to a page that the page cache does not have takes 3.6 us, to
+// one of those that were written together 0.06, and to write it 0.2: zeros go ahead, of
 // which it writes more each time, for the first small commits may be the only ones.
-func (s *Segment) store(from, to int64) bool {
-	p := s.buf[from:to]
-	if !s.win.takes(len(p)) {
-		return false
-	}
+func (s *Segment) zerosTo(to, from int64) bool {
 	if s.fill < to {
 		s.piece = min(max(2*s.piece, firstPiece), int64(len(zeros)))
-		if s.fillPiece(from, s.piece) != nil {
+		if s.fillPiece(s.behind(from), s.piece) != nil {
 			return false
 		}
 	}
-	return s.fill >= to && s.win.store(p, from, int64(len(s.buf)))
+	return s.fill >= to
 }
 
 // Abandon gives up what has been appended but not written: it failed, and the

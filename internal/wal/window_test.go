@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -145,4 +146,47 @@ func TestFaultsAreSurvived(t *testing.T) {
 	}
 	commit(s, 3, 0, "c")
 	check(t, s.WriteOut(false))
+}
+
+// TestReusedMapped: a file that was used before, and not filled to its end, is stored to
+// through the mapping, with zeros going ahead where it was never written. Behind every write
+// stands the frame that says that the log ends there.
+func TestReusedMapped(t *testing.T) {
+	for _, filled := range []int{0, 1, 100} { // commits that filled it before
+		s, _ := onDisk(t, 600<<10)
+		for i := range filled {
+			commit(s, uint64(i+1), 0, "old"+string(make([]byte, 1500)))
+			check(t, s.WriteOut(false))
+		}
+		check(t, s.WriteOut(true))
+		check(t, s.Sync())
+		u := s.Retire()
+		if u == nil || !u.Cached() {
+			t.Skip("the file system does not say that the file is in memory")
+		}
+		name := filepath.Join(filepath.Dir(u.Name()), "000009.log")
+		s, err := Reuse(vfs.OS(), u, name, 9, storeID, make([]byte, 600<<10))
+		check(t, err)
+		t.Cleanup(func() { s.Close() })
+		s.Link(0, 0, 0)
+		mapped := false
+		for seq := uint64(1); s.Room(4 << 10); seq++ {
+			size := []int{1, 20, 500, 1900, 3000}[seq%5]
+			commit(s, seq, 0, string(make([]byte, size)))
+			check(t, s.WriteOut(false))
+			mapped = mapped || s.win.b != nil
+			got, err := os.ReadFile(name)
+			check(t, err)
+			at := s.Written()
+			if h, ok := frame.DecodeHeader(got[at:], s.ident, at); !ok || h.Kind != frame.KindEnd {
+				t.Fatalf("filled by %d, commit %d of %d bytes, filled to %d: no end at %d: % x", filled, seq, size, s.fill, at, got[at:at+frame.HeaderBytes])
+			}
+			if !bytes.Equal(got[base.FileHeaderBytes:at], s.Buffer()[base.FileHeaderBytes:at]) {
+				t.Fatalf("filled by %d, commit %d: the file holds something else", filled, seq)
+			}
+		}
+		if !mapped {
+			t.Error("never mapped")
+		}
+	}
 }
