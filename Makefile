@@ -58,7 +58,8 @@ mutants: ## remove each sync and each checksum check in turn; some test must fai
 bench: .bin/cairn-bench ## the comparison, quick: within ten minutes
 	.bin/cairn-bench run -quick
 
-bench-full: .bin/cairn-bench ## the comparison with the large sets; states its duration first
-	.bin/cairn-bench run -full
+bench-full: .bin/cairn-bench ## the comparison with the large sets; states its duration first; goes on if interrupted before
+	.bin/cairn-bench run -full -continue .bin/cairn-bench-full.json
+	mv .bin/cairn-bench-full.json cairn-bench-full.json
 
 FORCE:

@@ -72,7 +72,7 @@ func runCommand() *cobra.Command {
 	set.IntVar(&f.values, "values", 0, "bytes of a value, in place of the workload's")
 	set.Float64Var(&f.zipf, "zipf", 0, "skew of the random reads of load (default: none) and of ycsb (default 0.99)")
 	set.Float64Var(&f.rate, "rate", 0, "operations a second that latency and sustained offer every engine (default: 70 or 60 % of what each can do)")
-	set.Float64Var(&f.seconds, "seconds", 0, "how long latency and sustained keep their rate (default 4 or 20, and 60)")
+	set.Float64Var(&f.seconds, "seconds", 0, "how long latency and sustained keep their rate (default 4 or 10, and 60)")
 	set.StringVar(&f.data.Path, "data", "", "records to measure with, in place of made ones: a .jsonl file, each line a value, or a .csv file with a header, each row a value")
 	set.StringVar(&f.data.Key, "data-key", "", "field of the records that is the key (default: keys are made)")
 	set.BoolVar(&f.data.SkipBad, "data-skip-bad", false, "leave malformed records out in place of refusing the file")

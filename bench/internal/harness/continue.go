@@ -31,7 +31,7 @@ func takeUp(run, before *result.Run) error {
 func sameRun(before, run *result.Run) error {
 	differ := func(what string, was, is any) error {
 		if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
-			return fmt.Errorf("the run cannot be continued: %s was %q and is %q", what, a, b)
+			return fmt.Errorf("the run cannot be continued: %s was %q and is %q (to begin anew, remove its file)", what, a, b)
 		}
 		return nil
 	}

@@ -27,7 +27,7 @@ func init() {
 		Commits:    []CommitKind{PutCommits},
 		Vary: func(p Params, s Scale) []Params {
 			if p.N > 100_000 {
-				return []Params{timed(p, s, 20)}
+				return []Params{timed(p, s, 10)}
 			}
 			return []Params{timed(p, s, 4)}
 		},

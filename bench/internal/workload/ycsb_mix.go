@@ -29,7 +29,7 @@ var ycsbMixes = []ycsbMix{
 // which is fifty reads, there are fewer.
 func (m ycsbMix) ops(n int) int {
 	if m.scan > 0 {
-		return min(max(1, n/2), mostYCSBOps)
+		return min(max(1, n/2), mostYCSBScans)
 	}
 	if n < fewRecords {
 		return n
@@ -38,7 +38,8 @@ func (m ycsbMix) ops(n int) int {
 }
 
 const (
-	mostYCSBOps = 200_000
+	mostYCSBOps   = 200_000
+	mostYCSBScans = 50_000
 	// fewRecords are not timed but tried: with more operations every record that a store
 	// has lost would be written again before somebody reads it.
 	fewRecords = 1000
