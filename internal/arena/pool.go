@@ -73,7 +73,12 @@ func (p *Pool) Get(n int) (b []byte, err error) {
 // Put takes back a buffer, which is what Get returned or a prefix of it. Nobody
 // may use it any more. A buffer that is not out is ErrNotAllocated. After Close
 // buffers are unmapped at once, or left to others (Leave).
-func (p *Pool) Put(b []byte) error {
+func (p *Pool) Put(b []byte) error { return p.take(b, true) }
+
+// Discard is Put for a buffer whose size nobody will ask for again: it is unmapped.
+func (p *Pool) Discard(b []byte) error { return p.take(b, false) }
+
+func (p *Pool) take(b []byte, keep bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	size, ok := p.mu.out[address(b)]
@@ -82,7 +87,7 @@ func (p *Pool) Put(b []byte) error {
 	}
 	delete(p.mu.out, address(b))
 	b = b[:size]
-	if p.mu.closed {
+	if p.mu.closed || !keep {
 		return p.unmap(b)
 	}
 	p.mu.spare = append(p.mu.spare, b)
@@ -142,11 +147,14 @@ func (p *Pool) Close() error {
 	return err
 }
 
+// Serves reports whether a Pool gives a buffer of have bytes to whoever asks for want.
+func Serves(have, want int) bool { return have >= want && have-want <= have/4 }
+
 // fitting returns the index of the smallest spare buffer that serves for size, or -1.
 func (p *Pool) fitting(size int) int {
 	best := -1
 	for i, b := range p.mu.spare {
-		if len(b) >= size && len(b)-size <= len(b)/4 && (best < 0 || len(b) < len(p.mu.spare[best])) {
+		if Serves(len(b), size) && (best < 0 || len(b) < len(p.mu.spare[best])) {
 			best = i
 		}
 	}

@@ -150,3 +150,22 @@ func TestPoolConcurrently(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestPoolDiscards(t *testing.T) {
+	noLeak(t)
+	b := NewBudget(0)
+	p := NewPool(b, ClassMemtable)
+	x, err := p.Get(2 * pageBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Discard(x); err != nil || p.Spare() != 0 || b.Used() != 0 {
+		t.Errorf("%v, %d bytes spare, %d counted", err, p.Spare(), b.Used())
+	}
+	if err := p.Discard(nil); !errors.Is(err, ErrNotAllocated) {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -170,11 +170,19 @@ func (e *Engine) closeUsed() {
 	}
 }
 
-// closeSegments closes the log segments that are still open.
+// closeSegments closes the log segments that are still open: those of memtables too that could
+// not be flushed.
 func (e *Engine) closeSegments() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if rs := e.State(); rs != nil {
+		for _, l := range rs.Layers {
+			if l.Mem != nil && l.Mem.Seg != nil {
+				l.Mem.Seg.Close()
+			}
+		}
+	}
 	if c.spare != nil {
 		c.spare.Seg.Close()
 		c.spare.Unref()

@@ -39,6 +39,8 @@ type Engine struct {
 	brake   compact.Brake
 	stalled atomic.Int32 // commits that wait for room
 
+	segmentBytes atomic.Int64 // of the last segment made
+
 	commit committer
 
 	// manifestMu serialises edits and file numbers. Taken before commit.mu.

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -105,9 +104,19 @@ func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
 		}
 	}
 	e.commit.mu.Lock()
-	maps.Copy(e.used, used)
+	for num, u := range used {
+		if u != nil && slices.Contains(e.segments, num) {
+			e.used[num] = u
+			delete(used, num)
+		}
+	}
 	e.retireSegments(done.logStart, done.ordinal)
 	e.commit.mu.Unlock()
+	for _, u := range used {
+		if u != nil {
+			u.Close() // the edit of somebody else, who came meanwhile, has retired it
+		}
+	}
 	e.Epochs.Collect()
 }
 
@@ -243,7 +252,7 @@ func (e *Engine) removeObsolete(remove func(path string) error) {
 	e.manifestMu.Unlock()
 	for _, f := range e.obsolete.Take(through) {
 		if f.Log != nil {
-			if e.mayUseAgain(f.Log) && e.shelf.Put(f.Log) {
+			if e.mayUseAgain(f.Log) && f.Log.Cached() && e.shelf.Put(f.Log) {
 				continue
 			}
 			f.Log.Close()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -34,6 +35,8 @@ type slowFile struct {
 	vfs.File
 	fs *slowLog
 }
+
+func (f *slowFile) Cached(int64) bool { return true }
 
 func (f *slowFile) Sync() error {
 	if f.fs.armed.Load() {
@@ -77,4 +80,45 @@ func TestCommitsDoNotAwaitASegment(t *testing.T) {
 		t.Error(err)
 	}
 	<-committed
+}
+
+// TestRetiredByAnother: while the segment of a memtable that was made a table is being
+// synced, another edit retires it. The file, which could have been used again, was then kept
+// open until Close, with its space, though its name was gone.
+func TestRetiredByAnother(t *testing.T) {
+	for what, another := range map[string]func(*Engine){
+		"a merge": func(e *Engine) {
+			if err := e.install(&manifest.Edit{}, nil); err != nil {
+				t.Error(err)
+			}
+		},
+		"the end of the log": (*Engine).endLog,
+	} {
+		t.Run(what, func(t *testing.T) {
+			fsys := &slowLog{FS: memfs.New(), begun: make(chan struct{}), goingOn: make(chan struct{})}
+			e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour, Relaxed: true})
+			if err := commitOne(e, base.KindPut, []byte("key"), []byte("value")); err != nil {
+				t.Fatal(err)
+			}
+			fsys.armed.Store(true)
+			synced, compacted := make(chan error), make(chan error)
+			go func() { synced <- e.Sync() }()
+			<-fsys.begun
+			go func() { compacted <- e.Compact(t.Context(), nil, nil) }()
+			eventually(t, "the memtable is a table", func() bool { return len(e.State().Handles) == 1 })
+			another(e)
+			close(fsys.goingOn)
+			if err := <-synced; err != nil {
+				t.Error(err)
+			}
+			if err := <-compacted; err != nil {
+				t.Error(err)
+			}
+			e.commit.mu.Lock()
+			defer e.commit.mu.Unlock()
+			if len(e.used) > 0 || len(e.segments) != 1 {
+				t.Errorf("%d files are kept open, there are %d segments", len(e.used), len(e.segments))
+			}
+		})
+	}
 }

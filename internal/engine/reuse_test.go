@@ -1,13 +1,19 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -89,3 +95,129 @@ func TestLogFilesAreUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNothingWaitsThatCannotBeUsed: a log file that the system's cache has not whole does
+// not wait to be used again.
+func TestNothingWaitsThatCannotBeUsed(t *testing.T) {
+	fsys := &coldLogs{FS: memfs.New()}
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 1 << 20, SyncInterval: time.Hour})
+	for put := range 1000 {
+		if err := commitOne(e, base.KindPut, fmt.Appendf(nil, "%06d", put), make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		e.shelf.Clear(func(name string) { t.Errorf("%s waits", name) })
+	}
+	if fsys.asked.Load() == 0 {
+		t.Error("nobody has asked what of a log file is in memory")
+	}
+}
+
+// coldLogs is a file system whose cache has nothing.
+type coldLogs struct {
+	vfs.FS
+	asked atomic.Int64
+}
+
+func (c *coldLogs) Create(name string) (vfs.File, error) {
+	f, err := c.FS.Create(name)
+	return coldFile{f, &c.asked}, err
+}
+
+type coldFile struct {
+	vfs.File
+	asked *atomic.Int64
+}
+
+func (f coldFile) Cached(int64) bool { f.asked.Add(1); return false }
+
+// TestShelfGivesWay: where there is no space for a segment, the files that wait to be used
+// again are removed.
+func TestShelfGivesWay(t *testing.T) {
+	fsys := memfs.New()
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour})
+	if err := commitOne(e, base.KindPut, []byte("key"), make([]byte, 300<<10)); err != nil { // from now on space is put aside
+		t.Fatal(err)
+	}
+	const size = 2 << 20
+	waiting, err := wal.Create(fsys, "/db/000099.log", 99, e.store, make([]byte, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waiting.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	e.shelf.Put(waiting.Retire())
+	fsys.SetCapacity(fsys.Used() + size/2)
+	if err := commitOne(e, base.KindPut, []byte("large"), make([]byte, size)); err != nil {
+		t.Errorf("with a file of %d bytes to be removed: %v", size, err)
+	}
+	fsys.SetCapacity(0)
+}
+
+// TestReuseWithoutAnswer: a file that has got its new name, though an error was reported,
+// is no obstacle to the next commit, and not left behind.
+func TestReuseWithoutAnswer(t *testing.T) {
+	disk := memfs.New()
+	fsys := faultfs.New(disk)
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 1 << 20, SyncInterval: time.Hour})
+	rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Rename, Name: "*.log", Sticky: true, Do: faultfs.DoneBut(syscall.EIO)})
+	for put := range 3000 {
+		if err := commitOne(e, base.KindPut, fmt.Appendf(nil, "%06d", put), make([]byte, 1000)); err != nil {
+			t.Fatalf("put %d: %v", put, err)
+		}
+	}
+	if rule.Fired() == 0 {
+		t.Error("no file was to be used again")
+	}
+	rule.Stop()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := logs(t, disk); all > 0 {
+		t.Errorf("%d log files are left", all)
+	}
+}
+
+// TestFailedCloseClosesTheLog: what could not be flushed stays in the log, whose files are
+// closed all the same.
+func TestFailedCloseClosesTheLog(t *testing.T) {
+	counted := &countedLogs{FS: memfs.New()}
+	fsys := faultfs.New(counted)
+	fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.sst", Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 1 << 20, SyncInterval: time.Hour})
+	for put := range 150 {
+		if err := commitOne(e, base.KindPut, fmt.Appendf(nil, "%06d", put), make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("Close: %v", err)
+	}
+	if counted.made < 3 || counted.open.Load() != 0 {
+		t.Errorf("of %d log files %d are open after Close", counted.made, counted.open.Load())
+	}
+}
+
+// countedLogs counts log files that are open.
+type countedLogs struct {
+	vfs.FS
+	made int
+	open atomic.Int64
+}
+
+func (c *countedLogs) Create(name string) (vfs.File, error) {
+	f, err := c.FS.Create(name)
+	if kind, _ := base.ParseFileName(path.Base(name)); err == nil && kind == base.FileLog {
+		c.made++
+		c.open.Add(1)
+		f = countedFile{f, &c.open}
+	}
+	return f, err
+}
+
+type countedFile struct {
+	vfs.File
+	open *atomic.Int64
+}
+
+func (f countedFile) Close() error { f.open.Add(-1); return f.File.Close() }

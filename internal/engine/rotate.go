@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // makeRoom reports whether a commit with a payload of n bytes and count entries
@@ -152,6 +154,9 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 		e.dropSpare(old)
 	}
 	m, err := e.newMemory(size, records)
+	if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
+		m, err = e.newMemory(size, records)
+	}
 	if reserve.IsFull(err) && mayBeSmall {
 		size = max(smallSegmentBytes, (need+4095)&^4095)
 		m, err = e.newSmallMemory(size, max(size/16, count)+64)
@@ -174,6 +179,7 @@ func (e *Engine) newMemory(size, records int) (m *tree.Memory, err error) {
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
+	e.segmentBytes.Store(int64(size))
 	e.awaitMemory(size, tree.IndexBytes(size, records))
 	buf, err := e.arenas.Get(size)
 	if err != nil {
@@ -224,11 +230,11 @@ func (e *Engine) awaitMemory(arenaBytes, indexBytes int) {
 func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
-	num := e.newFileNum()
-	seg, err := e.createSegment(num, buf)
+	seg, err := e.createSegment(buf)
 	if err != nil {
 		return nil, err
 	}
+	num := seg.Num
 	e.tables.MakeAhead(e.newFileNum)
 	if e.manifest != nil { // a new manifest syncs the directory itself, before it counts
 		err = e.syncDir()
@@ -252,19 +258,32 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	return seg, nil
 }
 
-// createSegment makes the file of segment num, of that of an old one if there is one as large.
-func (e *Engine) createSegment(num uint64, buf []byte) (*wal.Segment, error) {
-	path := e.path(base.FileLog, num)
+// createSegment makes the file of a segment, of that of an old one if there is one as large.
+// If there is not, those there are will not serve: their space is freed beside what goes on
+// here, which others wait for. manifestMu is held.
+func (e *Engine) createSegment(buf []byte) (*wal.Segment, error) {
+	soon := func(path string) error {
+		if err := vfs.RemoveSoon(e.cfg.FS, path, true); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	num := e.newFileNum()
 	if u := e.shelf.Take(len(buf)); u != nil {
-		seg, err := wal.Reuse(e.cfg.FS, u, path, num, e.store, buf)
+		seg, err := wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.store, buf)
 		if err == nil {
 			return seg, nil
 		}
 		e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
-		e.removeWith(e.cfg.FS.Remove, u.Name())
+		e.removeWith(soon, u.Name()) // or, if only what it returned was wrong:
+		e.removeWith(soon, e.path(base.FileLog, num))
+		num = e.newFileNum()
 	}
-	e.clearShelf(e.cfg.FS.Remove)
-	return wal.Create(e.cfg.FS, path, num, e.store, buf)
+	seg, err := wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
+	if err == nil {
+		e.clearShelf(soon)
+	}
+	return seg, err
 }
 
 // mayUseAgain reports whether the next segment could be made of the file of an old one.
@@ -276,9 +295,13 @@ func (e *Engine) mayUseAgain(u *wal.Used) bool {
 	return c.mem != nil && !c.closing && c.failed == nil && !e.diskFull() && u.Size() == size
 }
 
-// clearShelf removes the files that wait to be used again.
-func (e *Engine) clearShelf(remove func(path string) error) {
-	e.shelf.Clear(func(path string) { e.removeWith(remove, path) })
+// clearShelf removes the files that wait to be used again, and reports whether there were any.
+func (e *Engine) clearShelf(remove func(path string) error) (any bool) {
+	e.shelf.Clear(func(path string) {
+		any = true
+		e.removeWith(remove, path)
+	})
+	return any
 }
 
 // countRangeDeletes counts what the range deletes of the active memtable take of the
@@ -290,11 +313,16 @@ func (e *Engine) countRangeDeletes(m *tree.Memory) {
 	m.Heap = n
 }
 
-// freeMemory returns a memtable's buffers once nobody reads it.
+// freeMemory returns a memtable's buffers once nobody reads it. They are for the next one,
+// unless segments have outgrown them.
 func (e *Engine) freeMemory(m *tree.Memory) {
 	e.budget.Add(arena.ClassMemtable, -m.Heap)
-	e.arenas.Put(m.Buf)
-	e.arenas.Put(m.Memory())
+	put := e.arenas.Put
+	if next := int(e.segmentBytes.Load()); next > 0 && !arena.Serves(len(m.Buf), next) {
+		put = e.arenas.Discard
+	}
+	put(m.Buf)
+	put(m.Memory())
 }
 
 // dropSpare gives back a spare that is too small. Its file stays until the log

@@ -38,6 +38,9 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	}
 	for ctx.Err() == nil {
 		did, err := e.compactRange(low, high)
+		if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 		}

@@ -22,8 +22,8 @@ type sorter struct{ keys, spare []sortKey }
 
 var sorters recycle.Pool[sorter]
 
-// keptKeys is how many keys a sorter may have room for that is kept: half a megabyte.
-const keptKeys = 16 << 10
+// keptKeys is how many keys a sorter may have room for that is kept: two megabytes.
+const keptKeys = 64 << 10
 
 func (s *sorter) recycle() {
 	if cap(s.keys) <= keptKeys {
@@ -37,13 +37,17 @@ func (t *Table) sortChunk(from, to int) []uint32 {
 	defer s.recycle()
 	skip := t.commonPrefix(from, to)
 	s.keys = slices.Grow(s.keys[:0], to-from)
+	shortest, longest := base.MaxKeyBytes, 0
 	for rec := from; rec < to; rec++ {
 		if kind, key := t.key(uint32(rec)); kind != base.KindRangeDelete {
 			s.keys = append(s.keys, sortKey{head(key[skip:]), uint32(rec)})
+			shortest, longest = min(shortest, len(key)), max(longest, len(key))
 		}
 	}
 	s.sort()
-	t.sortTies(s.keys)
+	if shortest < longest || longest-skip > 8 { // else keys of one head are the same
+		t.sortTies(s.keys)
+	}
 	chunk := make([]uint32, len(s.keys))
 	for i, k := range s.keys {
 		chunk[i] = k.rec

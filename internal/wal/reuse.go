@@ -25,11 +25,12 @@ type Used struct {
 
 // Retire is Close of a segment whose file may be used again, which it returns; or nil, the
 // file being closed: if not all of the segment is synced, which would have to be written
-// then, or if nobody knows what of the file is in the system's cache.
+// then, if a write to it has failed, or if nobody knows what of the file is in the system's
+// cache.
 func (s *Segment) Retire() *Used {
 	s.syncing.Lock()
 	known := false
-	if !s.closed && s.synced.Load() == s.tail.Load() {
+	if !s.closed && !s.failed && s.synced.Load() == s.tail.Load() {
 		_, known = s.f.(vfs.Cacher)
 	}
 	if !known {

@@ -161,6 +161,17 @@ func TestRetireNotSynced(t *testing.T) {
 	if s.Sync() == nil || s.Retire() != nil {
 		t.Error("its sync failed")
 	}
+	s = create(t, f, 2, lengthUnit)
+	f.Add(faultfs.Rule{Kinds: faultfs.Write, Do: faultfs.Fail(syscall.EIO)})
+	s.Link(0, 0, 0)
+	if s.WriteOut(true) == nil {
+		t.Error("a write that failed")
+	}
+	s.Abandon()
+	check(t, s.Sync())
+	if s.Retire() != nil {
+		t.Error("a write to it failed")
+	}
 	s = create(t, struct{ vfs.FS }{plain{memfs.New()}}, 1, lengthUnit)
 	if s.Retire() != nil {
 		t.Error("nobody knows what is in memory")

@@ -48,6 +48,7 @@ type Segment struct {
 	synced  atomic.Int64 // end of the bytes known durable
 
 	reused bool // the file was used before
+	failed bool // a write to it did; of whoever leads
 
 	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure
 	syncErr error      // guarded by syncing
@@ -224,6 +225,7 @@ func (s *Segment) put(p []byte, off int64, mapped bool) error {
 		return nil
 	}
 	_, err := s.f.WriteAt(p, off)
+	s.failed = s.failed || err != nil
 	return err
 }
 

@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -157,8 +158,11 @@ func (e *Event) fail(err error) error {
 // do runs an operation that returns an error only.
 func (f *FS) do(e *Event, op func() error) error {
 	a := f.begin(e)
-	if a.kind == actPretend {
+	switch a.kind {
+	case actPretend:
 		return f.end(e, nil)
+	case actDoneBut:
+		return f.end(e, cmp.Or(op(), e.fail(a.err)))
 	}
 	return f.end(e, a.run(e, op))
 }

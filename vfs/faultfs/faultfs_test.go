@@ -334,6 +334,22 @@ func TestPretend(t *testing.T) {
 	}
 }
 
+// TestDoneBut: what was reported as failed was done.
+func TestDoneBut(t *testing.T) {
+	m, f := two()
+	create(t, f, "a", "abc")
+	f.Add(faultfs.Rule{Kinds: faultfs.Rename | faultfs.Open, Sticky: true, Do: faultfs.DoneBut(errIO)})
+	if err := f.Rename("a", "b"); !errors.Is(err, errIO) || content(t, m, "b") != "abc" {
+		t.Fatal(err)
+	}
+	if err := f.Rename("a", "b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if _, err := f.Open("b"); !errors.Is(err, errIO) {
+		t.Fatal(err)
+	}
+}
+
 // TestFailedCloseCloses: no descriptor is leaked by a rule.
 func TestFailedCloseCloses(t *testing.T) {
 	m, f := two()
@@ -406,7 +422,7 @@ func TestActionNames(t *testing.T) {
 	for want, a := range map[string]faultfs.Action{
 		"count": {}, "fail: no space left on device": faultfs.NoSpace(), "tear(3)": faultfs.Tear(3),
 		"short(1): input/output error": faultfs.Short(1, errIO), "delay 1ms": faultfs.Delay(time.Millisecond),
-		"pretend": faultfs.Pretend(),
+		"pretend": faultfs.Pretend(), "done, but: input/output error": faultfs.DoneBut(errIO),
 	} {
 		if a.String() != want {
 			t.Errorf("%q, want %q", a, want)

@@ -80,6 +80,7 @@ const (
 	actTear
 	actDelay
 	actPretend
+	actDoneBut
 )
 
 // Action is what a rule does to an operation.
@@ -116,6 +117,11 @@ func Delay(d time.Duration) Action { return Action{kind: actDelay, delay: d} }
 // unnoticed if its tests are worth anything. Other operations fail.
 func Pretend() Action { return Action{kind: actPretend, err: errPretend} }
 
+// DoneBut makes an operation that returns nothing but an error (Rename, SyncDir, ...)
+// report err after it was done: what a network does that loses the answer. Other
+// operations fail.
+func DoneBut(err error) Action { return Action{kind: actDoneBut, err: err} }
+
 // prefix is how many of n bytes the action lets through.
 func (a Action) prefix(n int) int {
 	if a.bytes < 0 {
@@ -137,6 +143,8 @@ func (a Action) String() string {
 		return fmt.Sprintf("tear(%d)", a.bytes)
 	case actDelay:
 		return fmt.Sprintf("delay %v", a.delay)
+	case actDoneBut:
+		return fmt.Sprintf("done, but: %v", a.err)
 	}
 	return "pretend"
 }
