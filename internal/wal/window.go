@@ -12,9 +12,10 @@ import (
 // the process, though it is the page cache's.
 const windowBytes = 1 << 20
 
-// mostMapped is the longest write that goes through the mapping. A page that is stored
-// to for the first time costs a fault, more than it takes to write a page.
-const mostMapped = 2 << 10
+// mostMapped is the longest write that goes through the mapping. A page that is stored to for
+// the first time costs a fault, if it is not a part of a large one, as those are that zeros
+// were written to, and that about as much as it takes to write a page.
+const mostMapped = 8 << 10
 
 // window is a part of a segment's file, mapped. A small write through it takes a fifth of
 // the time of a system call, and survives the process being killed just as well. Only the

@@ -92,7 +92,7 @@ func TestZerosGoAhead(t *testing.T) {
 	if s.fill != 0 {
 		t.Errorf("filled to %d by a write that is not mapped", s.fill)
 	}
-	for i, want := range []int64{16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 600 << 10} {
+	for i, want := range []int64{16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 384 << 10, 512 << 10, 600 << 10} {
 		for last := int64(0); s.Room(2 << 10); last = s.fill {
 			if tail, _ := s.Tail(); tail.Offset() > want-4<<10 {
 				break
@@ -107,6 +107,31 @@ func TestZerosGoAhead(t *testing.T) {
 			commit(s, 3, 0, string(make([]byte, mostMapped)))
 		}
 		check(t, s.WriteOut(false))
+		same(t, s, name)
+	}
+}
+
+// Zeros go ahead of what is too long for the mapping, too, in several pieces if need be, but
+// not of the first commit, nor of what is longer than a piece or synced next.
+func TestZerosGoAheadOfLongerWrites(t *testing.T) {
+	s, name := onDisk(t, 1<<20)
+	for i, step := range []struct {
+		bytes int
+		sync  bool
+		fill  int64
+	}{
+		{10 << 10, false, 0},
+		{10 << 10, false, 32 << 10},
+		{80 << 10, false, 128 << 10},
+		{mostPiece + 1<<10, false, 128 << 10},
+		{30 << 10, true, 128 << 10},
+		{5 << 10, false, 384 << 10},
+	} {
+		commit(s, uint64(i+1), 0, string(bytes.Repeat([]byte("v"), step.bytes/2-100)))
+		check(t, s.WriteOut(step.sync))
+		if s.fill != step.fill {
+			t.Errorf("step %d: filled to %d, want %d", i, s.fill, step.fill)
+		}
 		same(t, s, name)
 	}
 }
