@@ -26,6 +26,10 @@ func TestReadSetIsPartOfMemory(t *testing.T) {
 			for i := range 1000 {
 				check(t, db.Put(key(i*1_000_000), nil))
 			}
+			check(t, db.View(func(tx *cairn.Tx) error { // which makes the order of what is in memtables
+				tx.Iter(cairn.Range{}).First()
+				return nil
+			}))
 			tx, err := db.Begin(true)
 			check(t, err)
 			defer tx.Rollback()

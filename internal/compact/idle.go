@@ -166,8 +166,11 @@ func (p *picker) joinSmall() (Job, bool) {
 	return Job{}, false
 }
 
-// quick reports whether a table of the bottom was compressed with little effort.
-func (p *picker) quick(t *base.TableMeta) bool { return p.in.Codecs && p.in.Leftovers[t.Num].Quick }
+// quick reports whether a table of the bottom was compressed with little effort, and is now
+// to be compressed well.
+func (p *picker) quick(t *base.TableMeta) bool {
+	return p.in.Thorough && p.in.Codecs && p.in.Leftovers[t.Num].Quick
+}
 
 // compressWell picks such a table.
 func (p *picker) compressWell() (Job, bool) {

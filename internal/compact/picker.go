@@ -37,6 +37,9 @@ type Inputs struct {
 	// Codecs: the bottom level has a codec of its own, so that a table is never
 	// moved there without being rewritten.
 	Codecs bool
+	// Thorough: nobody has written for so long that tables of the bottom which were
+	// compressed with little effort are now compressed well.
+	Thorough bool
 	// KeepVersions: history is kept, so that merging at the bottom need not get rid
 	// of tombstones.
 	KeepVersions bool

@@ -236,12 +236,14 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 func TestQuickTablesAreCompressedWell(t *testing.T) {
 	v := build(t, nil, map[int][]*base.TableMeta{6: {tab(5, 0, 9, 30000), tab(6, 10, 19, 30000)}})
 	in := quiet(true)
-	in.Codecs = true
+	in.Codecs, in.Thorough = true, true
 	mustRest(t, v, in)
 	in.Leftovers = map[uint64]Leftover{6: {Quick: true}}
 	in.Codecs = false // nothing would be compressed better
 	mustRest(t, v, in)
-	in.Codecs = true
+	in.Codecs, in.Thorough = true, false // it has not been quiet for long
+	mustRest(t, v, in)
+	in.Thorough = true
 	job := mustPick(t, v, in)
 	if got := nums(job.Inputs[0]); job.Reason != ReasonQuick || job.OutLevel != 6 || len(got) != 1 || got[0] != 6 {
 		t.Fatalf("job %+v takes %v", job, got)

@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	retryDelay = 50 * time.Millisecond // after a failed flush or compaction, doubling
-	maxRetry   = 2 * time.Second
-	idleMark   = 200 * time.Millisecond // quiet time after which obsolete files are let go
+	retryDelay    = 50 * time.Millisecond // after a failed flush or compaction, doubling
+	maxRetry      = 2 * time.Second
+	idleMark      = 200 * time.Millisecond // quiet time after which obsolete files are let go
+	thoroughAfter = time.Second            // quiet time after which what was compressed in haste is compressed well
 	// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
 	TargetTable = 16 << 20
 )
@@ -112,7 +113,8 @@ func (e *Engine) compactor() {
 		if e.mergeForScans() {
 			continue
 		}
-		did, err := e.compactOnce(q.Idle(e.Visible(), e.idleAfter()))
+		seq := e.Visible()
+		did, err := e.compactOnce(q.Idle(seq, e.idleAfter()), q.Idle(seq, thoroughAfter))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -125,8 +127,8 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
-		sleep := restAfter // commits have just been made
-		if seq := e.Visible(); q.Idle(seq, restAfter) {
+		sleep := restAfter / 5 // commits have just been made
+		if q.Idle(seq, restAfter) {
 			e.rest(seq)
 			if sleep = idleMark; q.Idle(seq, idleMark) {
 				e.clearShelf(e.cfg.FS.Remove)
@@ -153,7 +155,7 @@ func (e *Engine) pickInputs(idle bool) compact.Inputs {
 
 // compactOnce runs the most urgent compaction, one that nobody waits for if the store is
 // idle or scans have walked enough, and reports whether there was one.
-func (e *Engine) compactOnce(idle bool) (bool, error) {
+func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	if e.waitsForSpace() {
@@ -163,10 +165,12 @@ func (e *Engine) compactOnce(idle bool) (bool, error) {
 	if rs.Version.NumTables() == 0 {
 		return false, nil
 	}
-	if idle {
+	if thorough {
 		e.survey(rs)
 	}
-	job, ok := compact.Pick(rs.Version, e.pickInputs(idle))
+	in := e.pickInputs(idle)
+	in.Thorough = thorough
+	job, ok := compact.Pick(rs.Version, in)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
 		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {

@@ -95,7 +95,7 @@ func (e *Engine) settle() (err, unmerged error) {
 		return nil, unmerged // nothing was written since Open
 	}
 	for debt := e.currentDebt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.currentDebt() {
-		did, err := e.compactOnce(true)
+		did, err := e.compactOnce(true, false)
 		if reserve.IsFull(err) {
 			return nil, nil // it can wait
 		}

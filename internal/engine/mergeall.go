@@ -47,7 +47,7 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	merge := &compact.Merge{Rows: all.Rows, Tombstones: all.Tombstones, Snapshots: e.snapshots(), Bottom: true, TargetBytes: TargetTable}
 	tables, err := e.writeAll(merge, all.Count, closing, effort)
 	if err == nil {
-		e.leftovers.Note(&compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: effort == tablefiles.Quick && e.tables.HasQuick()}, tree.Numbers(tables), merge.Leftovers(), oldest)
+		e.leftovers.Note(&compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: e.tables.Hasty(effort)}, tree.Numbers(tables), merge.Leftovers(), oldest)
 		for _, h := range tables {
 			all.Edit.Added = append(all.Edit.Added, manifest.Added{Level: manifest.Bottom, Table: h.Meta})
 		}

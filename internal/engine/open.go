@@ -54,7 +54,7 @@ func newEngine(cfg config.Config) *Engine {
 		parents: func() error { return nil },
 		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
-	e.Init(cfg.Memory / 8)
+	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable).Leave()
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{

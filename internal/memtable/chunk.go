@@ -2,60 +2,140 @@ package memtable
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
 )
 
-// chunk is a sorted part of a table's records. A search that looks at keys misses the
-// processor's caches at every step, so that of a long chunk has fences to begin with:
-// the first bytes of some keys, together in memory.
+// chunk is a sorted part of the records of some tables: by key, the newest first. What a
+// search and a merge look at first stands in it, together in memory: a key misses the
+// processor's caches.
 type chunk struct {
-	recs   []uint32
-	common []byte   // what all keys begin with; where there are fences
-	fences []uint64 // of every fenceStride-th record: the eight bytes behind common
+	refs   []ref
+	common []byte // what all keys begin with
+	length int    // of every key; 0 if they are not all alike
 }
 
-// fenceStride is how many records there are from one fence to the next: so many keys are
-// looked at in one go.
-const fenceStride = 8
+// exact reports whether heads tell all keys apart.
+func (c *chunk) exact() bool { return c.length > 0 && c.length-len(c.common) <= 8 }
 
-// fence makes the fences of a chunk, once. One that new records may soon be merged into
-// gets none.
-func (t *Table) fence(c *chunk) {
-	if c.fences != nil || len(c.recs) <= fewRecords {
-		return
-	}
-	_, first := t.key(c.recs[0])
-	_, last := t.key(c.recs[len(c.recs)-1])
-	c.common = first[:base.CommonPrefix(first, last)]
-	c.fences = make([]uint64, 0, (len(c.recs)+fenceStride-1)/fenceStride)
-	for i := 0; i < len(c.recs); i += fenceStride {
-		_, key := t.key(c.recs[i])
-		c.fences = append(c.fences, head(key[len(c.common):]))
-	}
+// same reports whether two refs of a chunk are of the same key.
+func (s *set) same(c *chunk, a, b ref) bool {
+	return a.head == b.head && (c.exact() || bytes.Equal(s.key(a), s.key(b)))
 }
 
-// between bounds how many records have keys less than the given one, by the fences.
-func (c *chunk) between(key []byte) (low, high int) {
-	low, high = 0, len(c.recs)
-	if c.fences == nil {
-		return low, high
+// compare orders two refs of a chunk, or of two with the same common bytes, exact if both
+// are.
+func (s *set) compare(exact bool, a, b ref) int {
+	if a.head != b.head {
+		return cmp.Compare(a.head, b.head)
 	}
+	if !exact {
+		if c := bytes.Compare(s.key(a), s.key(b)); c != 0 {
+			return c
+		}
+	}
+	return newerFirst(a, b)
+}
+
+// lowerBound returns how many refs of the chunk have lesser keys.
+func (s *set) lowerBound(c *chunk, key []byte) int {
 	n := len(c.common)
 	switch order := bytes.Compare(key[:min(len(key), n)], c.common); {
 	case order < 0:
-		return 0, 0
+		return 0
 	case order > 0:
-		return high, high
+		return len(c.refs)
 	}
 	h := head(key[n:])
-	if less, _ := slices.BinarySearch(c.fences, h); less > 0 {
-		low = (less-1)*fenceStride + 1
+	low := sort.Search(len(c.refs), func(i int) bool { return c.refs[i].head >= h })
+	alike := c.refs[low:]
+	switch {
+	case len(alike) == 0 || alike[0].head != h:
+		return low
+	case c.exact() && len(key) <= c.length:
+		return low
+	case len(alike) > fewAlike && alike[fewAlike].head == h:
+		alike = alike[:sort.Search(len(alike), func(i int) bool { return alike[i].head > h })]
 	}
-	if more := sort.Search(len(c.fences), func(i int) bool { return c.fences[i] > h }); more < len(c.fences) {
-		high = more * fenceStride
+	i := 0
+	if len(alike) > fewAlike {
+		i, _ = slices.BinarySearchFunc(alike, key, func(r ref, key []byte) int {
+			if bytes.Compare(s.key(r), key) < 0 {
+				return -1
+			}
+			return 1
+		})
+	} else {
+		for i < len(alike) && alike[i].head == h && bytes.Compare(s.key(alike[i]), key) < 0 {
+			i++
+		}
 	}
-	return low, high
+	return low + i
+}
+
+// fewAlike refs of the same head are looked at one by one.
+const fewAlike = 8
+
+// merge merges two chunks, of which b is newer in every record. It is often far shorter:
+// the place of each of its refs is found by doubling steps, and what lies before is moved
+// as a whole.
+func (s *set) merge(a, b chunk) chunk {
+	c := chunk{common: a.common[:base.CommonPrefix(a.common, b.common)]}
+	if a.length == b.length {
+		c.length = a.length
+	}
+	exact := c.exact()
+	from, more := s.behind(a, len(c.common)), s.behind(b, len(c.common))
+	c.refs = make([]ref, 0, len(from)+len(more))
+	follows := false // the first of from is an older version of the key of what stands before it
+	for _, r := range more {
+		if n := s.countLess(exact, from, r); n > 0 {
+			c.add(from[:n], follows)
+			from = from[n:]
+		}
+		c.refs = append(c.refs, r)
+		follows = len(from) > 0 && s.same(&c, r, from[0])
+	}
+	c.add(from, follows)
+	return c
+}
+
+// add appends refs, the first as an older version of what stands before it or as it was.
+func (c *chunk) add(refs []ref, follows bool) {
+	n := len(c.refs)
+	c.refs = append(c.refs, refs...)
+	if follows {
+		c.refs[n].at |= older
+	}
+}
+
+// behind returns the refs of a chunk with heads that stand behind n common bytes.
+func (s *set) behind(c chunk, n int) []ref {
+	if len(c.common) == n {
+		return c.refs
+	}
+	refs := slices.Clone(c.refs)
+	for i := range refs {
+		refs[i].head = head(s.key(refs[i])[n:])
+	}
+	return refs
+}
+
+// countLess returns how many refs at the front of a sorted slice come before r.
+func (s *set) countLess(exact bool, refs []ref, r ref) int {
+	low, high := 0, 1 // refs[:low] is less
+	for high <= len(refs) && s.compare(exact, refs[high-1], r) < 0 {
+		low, high = high, 2*high
+	}
+	less, _ := slices.BinarySearchFunc(refs[low:min(high-1, len(refs))], r, func(a, b ref) int { return s.compare(exact, a, b) })
+	return low + less
+}
+
+// since returns the chunk without what stands in tables before number first.
+func (c chunk) since(first uint32) chunk {
+	c.refs = slices.DeleteFunc(slices.Clone(c.refs), func(r ref) bool { return r.num() < first })
+	return c
 }

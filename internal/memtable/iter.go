@@ -1,8 +1,7 @@
 package memtable
 
 import (
-	"bytes"
-	"slices"
+	"math"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -19,55 +18,65 @@ type Iters struct {
 	used int
 }
 
-// Append is t.Iterators in the memory of s, which may be nil: then it is new.
-func (s *Iters) Append(dst []base.Iterator, t *Table) []base.Iterator {
-	sorted := t.ordered().sorted
-	for i := range sorted {
-		if c := &sorted[i]; len(c.recs) > 0 {
-			it := s.take()
-			*it = Iter{t: t, c: c, recs: c.recs, limit: t.limit.Load(), i: -1}
+// Append is t.Iterators in the memory of its, which may be nil: then it is new.
+func (its *Iters) Append(dst []base.Iterator, t *Table) []base.Iterator {
+	s := t.alone()
+	return its.over(dst, &s, t.order.of(&s), math.MaxUint64)
+}
+
+// over appends iterators over chunks of the tables, up to a sequence.
+func (its *Iters) over(dst []base.Iterator, s *set, c *chunks, upTo uint64) []base.Iterator {
+	for i := range c.sorted {
+		if len(c.sorted[i].refs) > 0 {
+			it := its.take()
+			*it = Iter{set: *s, c: &c.sorted[i], refs: c.sorted[i].refs, upTo: upTo, i: -1}
 			dst = append(dst, it)
 		}
 	}
 	return dst
 }
 
-func (s *Iters) take() *Iter {
-	if s == nil {
+func (its *Iters) take() *Iter {
+	if its == nil {
 		return new(Iter)
 	}
-	if s.used == len(s.all) {
-		s.all = append(s.all, new(Iter))
+	if its.used == len(its.all) {
+		its.all = append(its.all, new(Iter))
 	}
-	s.used++
-	return s.all[s.used-1]
+	its.used++
+	return its.all[its.used-1]
 }
 
 // Reset takes the iterators back, which nobody may use any more.
-func (s *Iters) Reset() {
-	for _, it := range s.all[:s.used] {
+func (its *Iters) Reset() {
+	for _, it := range its.all[:its.used] {
 		*it = Iter{}
 	}
-	s.used = 0
+	its.used = 0
 }
 
-// Iter walks one sorted chunk. It implements base.Iterator.
+// Iter walks one sorted chunk, but for what comes behind a sequence. It implements
+// base.Iterator.
 type Iter struct {
-	t     *Table
-	c     *chunk
-	recs  []uint32 // its records
-	limit uint32
-	i     int
-	kind  base.Kind // of the record at position i
-	key   []byte    // likewise
+	set
+	c    *chunk
+	refs []ref // its refs
+	upTo uint64
+	i    int
+
+	// Of the record at position i:
+	t    *Table
+	rec  uint32
+	kind base.Kind
+	key  []byte
 
 	values bool  // somebody asked for a value
-	seen   int   // records before it were touched ahead
+	seen   int   // refs before it were touched ahead
 	window int   // how many at a time
 	sum    uint8 // of what was touched
 }
 
-// Bounds of how many records are touched ahead: few after a seek, more as the walk goes on.
+// Bounds of how many refs are touched ahead: few after a seek, more as the walk goes on.
 const (
 	firstWindow = 4
 	lastWindow  = 32
@@ -75,51 +84,42 @@ const (
 
 // lookAhead makes sure that the key at position i, and its value if values are asked for,
 // is on its way to the processor. The order of keys is not that in memory, so every one
-// is a cache miss; those of several at once overlap.
+// is a cache miss; those of several at once overlap. Older versions are mostly passed over.
 func (it *Iter) lookAhead(i int) {
 	if i < it.seen {
 		return
 	}
 	it.window = min(max(2*it.window, firstWindow), lastWindow)
-	it.seen = min(i+it.window, len(it.recs))
-	it.touch(it.recs[min(i, it.seen):it.seen])
-}
-
-// touch reads a byte of every record's key, and value if values are asked for.
-func (it *Iter) touch(recs []uint32) {
-	t := it.t
-	for _, rec := range recs {
-		if at := t.copyAt(rec); at != 0 {
-			if it.sum += t.copies[at-1]; !it.values {
-				continue
-			}
+	end := i
+	for n := 0; end < len(it.refs) && n < it.window; end++ {
+		if r := it.refs[end]; r.at&older == 0 || end == i {
+			it.touch(r)
+			n++
 		}
-		it.sum += t.buf[t.at[rec]]
 	}
+	it.seen = end
 }
 
-// lowerBound returns how many records of the chunk have lesser keys.
-func (it *Iter) lowerBound(key []byte) int {
-	low, high := it.c.between(key)
-	near := it.c.recs[low:high]
-	if len(near) <= lastWindow {
-		it.touch(near)
-	}
-	n, _ := slices.BinarySearchFunc(near, key, func(rec uint32, key []byte) int {
-		if _, have := it.t.key(rec); bytes.Compare(have, key) < 0 {
-			return -1
+// touch reads a byte of a record's key, and of its value if values are asked for.
+func (it *Iter) touch(r ref) {
+	t, rec := it.tables[r.num()-it.first], r.rec()
+	if at := t.copyAt(rec); at != 0 {
+		if it.sum += t.copies[at-1]; !it.values {
+			return
 		}
-		return 1
-	})
-	return low + n
+	}
+	it.sum += t.buf[t.at[rec]]
 }
 
-// settle loads the key at position i, stepping over truncated records in
-// direction step, and reports whether there is one.
+// settle loads the key at position i, stepping in direction step over records that were
+// truncated or come behind the last sequence, and reports whether there is one.
 func (it *Iter) settle(step int) bool {
-	for it.i >= 0 && it.i < len(it.recs) {
-		if rec := it.recs[it.i]; rec < it.limit {
-			it.kind, it.key = it.t.key(rec)
+	for it.i >= 0 && it.i < len(it.refs) {
+		r := it.refs[it.i]
+		t, rec := it.tables[r.num()-it.first], r.rec()
+		if rec < t.limit.Load() && t.base+uint64(rec) <= it.upTo {
+			it.t, it.rec = t, rec
+			it.kind, it.key = t.key(rec)
 			return true
 		}
 		it.i += step
@@ -138,13 +138,13 @@ func (it *Iter) begin(i int) bool {
 }
 
 // Last implements base.Iterator.
-func (it *Iter) Last() bool { it.i = len(it.recs) - 1; return it.settle(-1) }
+func (it *Iter) Last() bool { it.i = len(it.refs) - 1; return it.settle(-1) }
 
 // SeekGE implements base.Iterator.
-func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.lowerBound(key)) }
+func (it *Iter) SeekGE(key []byte) bool { return it.begin(it.lowerBound(it.c, key)) }
 
 // SeekLT implements base.Iterator.
-func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(key) - 1; return it.settle(-1) }
+func (it *Iter) SeekLT(key []byte) bool { it.i = it.lowerBound(it.c, key) - 1; return it.settle(-1) }
 
 // Next implements base.Iterator.
 func (it *Iter) Next() bool {
@@ -156,22 +156,33 @@ func (it *Iter) Next() bool {
 	return it.settle(1)
 }
 
-// NextKey moves to the first entry of the next key, as iterator.KeyStepper wants
-// it. A hot key has thousands of versions in a chunk: they are leapt over, in
-// steps that double and then halve.
+// NextKey moves to the first entry of the next key, as iterator.KeyStepper wants it.
 func (it *Iter) NextKey() bool {
 	if it.i < 0 {
 		return false
 	}
-	next := it.i + 1
-	it.lookAhead(next)
-	if next < len(it.recs) && it.recs[next] < it.limit {
-		if kind, key := it.t.key(it.recs[next]); !bytes.Equal(key, it.key) {
-			it.i, it.kind, it.key = next, kind, key
-			return true
+	it.i++
+	if it.i < len(it.refs) && it.refs[it.i].at&older != 0 {
+		it.leap()
+	}
+	it.lookAhead(it.i)
+	return it.settle(1)
+}
+
+// mostSteps is how many older versions are passed over one by one.
+const mostSteps = 16
+
+// leap moves behind the older versions that begin at position i. A hot key has thousands:
+// then steps double and halve again.
+func (it *Iter) leap() {
+	isOlder := func(i int) bool { return i < len(it.refs) && it.refs[i].at&older != 0 }
+	for range mostSteps {
+		if it.i++; !isOlder(it.i) {
+			return
 		}
 	}
-	same := func(i int) bool { return i < len(it.recs) && it.t.isKey(it.recs[i], it.key) }
+	now := it.refs[it.i]
+	same := func(i int) bool { return isOlder(i) && it.same(it.c, now, it.refs[i]) }
 	step := 1
 	for same(it.i + step) {
 		it.i, step = it.i+step, 2*step
@@ -182,7 +193,6 @@ func (it *Iter) NextKey() bool {
 		}
 	}
 	it.i++
-	return it.settle(1)
 }
 
 // Prev implements base.Iterator.
@@ -201,7 +211,7 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 func (it *Iter) Key() []byte { return it.key }
 
 // Seq implements base.Iterator.
-func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.recs[it.i]) }
+func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.rec) }
 
 // Kind implements base.Iterator.
 func (it *Iter) Kind() base.Kind { return it.kind }
@@ -209,7 +219,7 @@ func (it *Iter) Kind() base.Kind { return it.kind }
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {
 	it.values = true
-	return it.t.entry(it.recs[it.i]).Value, nil
+	return it.t.entry(it.rec).Value, nil
 }
 
 // Err implements base.Iterator; it is always nil.

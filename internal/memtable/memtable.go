@@ -35,6 +35,8 @@ type Table struct {
 
 	ranges rangeDeletes
 	order  order
+	self   [1]*Table     // for the order of this table only
+	num    atomic.Uint32 // in the stack that it is a part of; 0: none
 
 	mem  []byte // off-heap memory of a fixed table's columns and slots
 	grow bool
@@ -66,6 +68,7 @@ func slotCount(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 // longer read, its slots are cleared here. What is beyond Layout(n) is for copies.
 func New(buf, mem []byte, n int) *Table {
 	t := &Table{buf: buf, mem: mem}
+	t.self[0] = t
 	slotBytes := slotCount(n) * 8
 	clear(mem[:slotBytes])
 	t.setSlots(arena.Words(mem[:slotBytes]))
@@ -81,6 +84,7 @@ func New(buf, mem []byte, n int) *Table {
 // entries are whenever they have moved.
 func NewGrowing(first uint64) *Table {
 	t := &Table{base: first, grow: true}
+	t.self[0] = t
 	t.limit.Store(math.MaxUint32)
 	t.setSlots(make([]atomic.Uint64, 64))
 	return t

@@ -1,23 +1,40 @@
 package memtable
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// order is the lazily made order of a table: chunks of record numbers, each
-// sorted by (key, newest first). A chunk set is immutable once published.
+// order is the lazily made order of a table, or of several: chunks of records. A chunk
+// set is immutable once published.
 type order struct {
 	mu  sync.Mutex
 	now atomic.Pointer[chunks]
 }
 
+// chunks hold all records of the tables from number first to the one before last, and
+// the first n of that.
 type chunks struct {
-	sorted []chunk
-	n      int // records 0..n-1 are in some chunk
+	sorted      []chunk // each newer in every record than the one before
+	first, last uint32
+	n           int
+}
+
+// cover reports whether the chunks hold all records of a set of tables, and no others.
+func (c *chunks) cover(s *set) bool {
+	last := len(s.tables) - 1
+	return c != nil && c.first == s.first && c.last == s.first+uint32(last) && c.n >= s.tables[last].Len()
+}
+
+// refs returns how many records there are.
+func (c *chunks) refs() (n int) {
+	if c != nil {
+		for i := range c.sorted {
+			n += len(c.sorted[i].refs)
+		}
+	}
+	return n
 }
 
 func (o *order) reset() { o.now.Store(nil) }
@@ -27,87 +44,79 @@ func (o *order) reset() { o.now.Store(nil) }
 // few writes finds log n chunks of different lengths, each record was merged a few times
 // for each of them, and the moves within the last one are of a few kilobytes.
 const (
-	fewRecords  = 1024
+	fewRecords  = 512
 	chunkGrowth = 4
 )
 
-// ordered returns chunks that hold at least the records published at the call.
-func (t *Table) ordered() *chunks {
-	n := t.Len()
-	if c := t.order.now.Load(); c != nil && c.n >= n {
+// of returns chunks that hold at least the records of the tables published at the call.
+func (o *order) of(s *set) *chunks {
+	if c := o.now.Load(); c.cover(s) {
 		return c
 	}
-	t.order.mu.Lock()
-	defer t.order.mu.Unlock()
-	c := t.order.now.Load()
-	if c == nil {
-		c = &chunks{}
-	}
-	if c.n >= n {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.now.Load()
+	if c.cover(s) {
 		return c
 	}
-	sorted := append(slices.Clone(c.sorted), chunk{recs: t.sortChunk(c.n, n)})
-	for k := len(sorted); k > 1 && (len(sorted[k-2].recs) <= fewRecords || chunkGrowth*len(sorted[k-1].recs) >= len(sorted[k-2].recs)); k = len(sorted) {
-		sorted = append(sorted[:k-2], chunk{recs: t.mergeChunks(sorted[k-2].recs, sorted[k-1].recs)})
-	}
-	return t.publish(sorted, n)
+	next := s.extend(c)
+	o.now.Store(next)
+	return next
 }
 
-// publish makes chunks of records 0..n-1 the order.
-func (t *Table) publish(sorted []chunk, n int) *chunks {
-	for i := range sorted {
-		t.fence(&sorted[i])
+// extend returns chunks that hold the records of the tables, those of c, which may be nil,
+// among them. c is of no newer tables.
+func (s *set) extend(c *chunks) *chunks {
+	next := &chunks{first: s.first, last: s.first + uint32(len(s.tables)-1)}
+	var spans []span
+	for i, t := range s.tables {
+		sp := span{t: t, num: s.first + uint32(i), to: t.Len()}
+		if next.n = sp.to; c != nil && sp.num <= c.last {
+			if sp.from = sp.to; sp.num == c.last {
+				sp.from = min(c.n, sp.to)
+				next.n = max(next.n, c.n)
+			}
+		}
+		if sp.from < sp.to {
+			spans = append(spans, sp)
+		}
 	}
-	c := &chunks{sorted: sorted, n: n}
-	t.order.now.Store(c)
-	return c
+	if c != nil {
+		next.sorted = slices.Clone(c.sorted)
+		for i := range next.sorted {
+			if c.first < s.first {
+				next.sorted[i] = next.sorted[i].since(s.first)
+			}
+		}
+	}
+	if len(spans) > 0 {
+		next.sorted = append(next.sorted, s.sortSpans(spans))
+	}
+	next.sorted = slices.DeleteFunc(next.sorted, func(c chunk) bool { return len(c.refs) == 0 })
+	s.mergeLast(next, func(long, short int) bool { return long <= fewRecords || chunkGrowth*short >= long })
+	return next
 }
+
+// mergeLast merges the last two chunks as long as they are so long that it should be done.
+func (s *set) mergeLast(c *chunks, should func(long, short int) bool) {
+	for k := len(c.sorted); k > 1 && should(len(c.sorted[k-2].refs), len(c.sorted[k-1].refs)); k-- {
+		c.sorted = append(c.sorted[:k-2], s.merge(c.sorted[k-2], c.sorted[k-1]))
+	}
+}
+
+// alone returns the set of the table only.
+func (t *Table) alone() set { return set{tables: t.self[:]} }
 
 // Sort makes the order of everything inserted so far, as one chunk.
 func (t *Table) Sort() {
-	t.ordered()
+	s := t.alone()
+	t.order.of(&s)
 	t.order.mu.Lock()
 	defer t.order.mu.Unlock()
-	c := t.order.now.Load()
-	if c == nil || len(c.sorted) < 2 {
-		return
+	if c := t.order.now.Load(); len(c.sorted) > 1 {
+		whole := *c
+		whole.sorted = slices.Clone(c.sorted)
+		s.mergeLast(&whole, func(long, short int) bool { return true })
+		t.order.now.Store(&whole)
 	}
-	sorted := slices.Clone(c.sorted)
-	for k := len(sorted); k > 1; k = len(sorted) {
-		sorted = append(sorted[:k-2], chunk{recs: t.mergeChunks(sorted[k-2].recs, sorted[k-1].recs)})
-	}
-	t.publish(sorted, c.n)
-}
-
-// compare orders two records by key, then the newer first.
-func (t *Table) compare(a, b uint32) int {
-	_, x := t.key(a)
-	_, y := t.key(b)
-	if c := bytes.Compare(x, y); c != 0 {
-		return c
-	}
-	return cmp.Compare(b, a)
-}
-
-// mergeChunks merges two chunks. The second, which is newer, is often far shorter: the
-// place of each of its records is found by doubling steps, and what lies before is moved
-// as a whole.
-func (t *Table) mergeChunks(a, b []uint32) []uint32 {
-	out := make([]uint32, 0, len(a)+len(b))
-	for _, rec := range b {
-		n := t.countLess(a, rec)
-		out = append(append(out, a[:n]...), rec)
-		a = a[n:]
-	}
-	return append(out, a...)
-}
-
-// countLess returns how many records at the front of a sorted chunk come before rec.
-func (t *Table) countLess(chunk []uint32, rec uint32) int {
-	low, high := 0, 1 // chunk[:low] is less
-	for high <= len(chunk) && t.compare(chunk[high-1], rec) < 0 {
-		low, high = high, 2*high
-	}
-	less, _ := slices.BinarySearchFunc(chunk[low:min(high-1, len(chunk))], rec, t.compare)
-	return low + less
 }

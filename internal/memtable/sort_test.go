@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -40,10 +41,50 @@ var keysOf = map[string]func(r *rand.Rand, i, n int) []byte{
 	"prefixes":        func(r *rand.Rand, _, _ int) []byte { return []byte("aaaaaaaaaaaaaaaaaaaa")[:1+r.IntN(20)] },
 }
 
+// byComparisons orders records by key, the newest first.
+func byComparisons(t *Table) func(a, b uint32) int {
+	return func(a, b uint32) int {
+		_, x := t.key(a)
+		_, y := t.key(b)
+		return cmp.Or(bytes.Compare(x, y), cmp.Compare(b, a))
+	}
+}
+
+// records returns what the refs of a chunk lead to.
+func (c *chunk) records() []uint32 {
+	recs := []uint32{}
+	for _, r := range c.refs {
+		recs = append(recs, r.rec())
+	}
+	return recs
+}
+
+// sorted is a chunk of some records of the table.
+func (t *Table) sorted(from, to int) chunk {
+	s := t.alone()
+	return s.sortSpans([]span{{t: t, from: from, to: to}})
+}
+
+// checkOlder checks that a chunk marks the older versions, and only those.
+func (t *Table) checkOlder(tb testing.TB, c *chunk) {
+	tb.Helper()
+	for i, r := range c.refs {
+		want := i > 0 && t.isKey(r.rec(), mustKey(t, c.refs[i-1]))
+		if got := r.at&older != 0; got != want {
+			tb.Fatalf("ref %d: an older version %v, want %v", i, got, want)
+		}
+	}
+}
+
+func mustKey(t *Table, r ref) []byte {
+	_, key := t.key(r.rec())
+	return key
+}
+
 // Whatever the keys look like, the order is that of sorting by comparisons.
-func TestSortChunk(t *testing.T) {
+func TestSortSpans(t *testing.T) {
 	for shape, make := range keysOf {
-		for _, n := range []int{0, 1, 2, fewKeys - 1, fewKeys, fewKeys + 1, 5000} {
+		for _, n := range []int{0, 1, 2, fewRefs - 1, fewRefs, fewRefs + 1, 5000} {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			keys := [][]byte{}
 			for i := range n {
@@ -55,10 +96,42 @@ func TestSortChunk(t *testing.T) {
 				for rec := from; rec < n; rec++ {
 					want = append(want, uint32(rec))
 				}
-				slices.SortFunc(want, table.compare)
-				if got := table.sortChunk(from, n); !slices.Equal(got, want) {
+				slices.SortFunc(want, byComparisons(table))
+				c := table.sorted(from, n)
+				if got := c.records(); !slices.Equal(got, want) {
 					t.Fatalf("%s, records %d to %d: %v, want %v", shape, from, n, got[:min(len(got), 50)], want[:min(len(want), 50)])
 				}
+				table.checkOlder(t, &c)
+			}
+		}
+	}
+}
+
+// Two chunks merged are as if they had been sorted together, also where their keys have
+// different bytes in common, and of the older one nothing changes.
+func TestMerge(t *testing.T) {
+	for shape, make := range keysOf {
+		for other, make2 := range keysOf {
+			r := rand.New(rand.NewPCG(4, 4))
+			keys := [][]byte{}
+			const n = 400
+			for i := range n {
+				keys = append(keys, make(r, i, n))
+			}
+			for i := range n / 4 {
+				keys = append(keys, make2(r, i, n/4))
+			}
+			table := filled(keys)
+			s := table.alone()
+			first := table.sorted(0, n)
+			before := slices.Clone(first.refs)
+			got, want := s.merge(first, table.sorted(n, len(keys))), table.sorted(0, len(keys))
+			if !slices.Equal(got.records(), want.records()) || !bytes.Equal(got.common, want.common) || got.length != want.length {
+				t.Fatalf("%s with %s: %d refs behind %q, want %d behind %q, in the same order", shape, other, len(got.refs), got.common, len(want.refs), want.common)
+			}
+			table.checkOlder(t, &got)
+			if !slices.Equal(first.refs, before) {
+				t.Fatalf("%s with %s: the older chunk has changed", shape, other)
 			}
 		}
 	}
@@ -73,30 +146,31 @@ func TestFewChunks(t *testing.T) {
 		keys = append(keys, keysOf["shuffled"](r, i, 30_000))
 	}
 	table := filled(keys)
+	alone := table.alone()
 	for n := 0; n < len(keys); n = min(n+1+r.IntN(20), len(keys)) {
 		table.Truncate(n)
-		chunks := table.ordered().sorted
+		chunks := table.order.of(&alone).sorted
 		sum := 0
 		for i, c := range chunks {
-			if sum += len(c.recs); i > 0 && (len(chunks[i-1].recs) <= fewRecords || chunkGrowth*len(c.recs) >= len(chunks[i-1].recs)) {
-				t.Fatalf("%d records: chunk %d has %d, the one before %d", n, i, len(c.recs), len(chunks[i-1].recs))
+			if sum += len(c.refs); i > 0 && (len(chunks[i-1].refs) <= fewRecords || chunkGrowth*len(c.refs) >= len(chunks[i-1].refs)) {
+				t.Fatalf("%d records: chunk %d has %d, the one before %d", n, i, len(c.refs), len(chunks[i-1].refs))
 			}
 		}
 		if sum != n || len(chunks) > 6 {
 			t.Fatalf("%d records in %d chunks, want %d", sum, len(chunks), n)
 		}
 	}
-	for _, c := range table.ordered().sorted {
-		if !slices.IsSortedFunc(c.recs, table.compare) {
+	for _, c := range table.order.of(&alone).sorted {
+		if !slices.IsSortedFunc(c.records(), byComparisons(table)) {
 			t.Error("a chunk is not sorted")
 		}
+		table.checkOlder(t, &c)
 	}
 }
 
-// Fences never change what a search finds, and shorten it unless all keys look alike to
-// them.
-func TestFences(t *testing.T) {
-	const n = 3 * fewRecords
+// A search finds what comparing all keys finds.
+func TestLowerBound(t *testing.T) {
+	const n = 2000
 	for shape, make := range keysOf {
 		r := rand.New(rand.NewPCG(3, 3))
 		keys := [][]byte{}
@@ -104,22 +178,19 @@ func TestFences(t *testing.T) {
 			keys = append(keys, make(r, i, n))
 		}
 		table := filled(keys)
-		table.Sort()
-		fenced := table.order.now.Load().sorted[0]
-		if fenced.fences == nil {
-			t.Fatalf("%s: no fences for %d records", shape, n)
-		}
-		bare := chunk{recs: fenced.recs}
-		looked, most := 0, 0
+		c := table.sorted(0, n)
+		s := table.alone()
 		check := func(key []byte) {
 			t.Helper()
-			low, high := fenced.between(key)
-			looked, most = looked+high-low, most+n
-			if got, want := (&Iter{t: table, c: &fenced}).lowerBound(key), (&Iter{t: table, c: &bare}).lowerBound(key); got != want {
-				t.Fatalf("%s: %x is before record %d, want %d, between %d and %d", shape, key, got, want, low, high)
+			want := 0
+			for want < n && bytes.Compare(mustKey(table, c.refs[want]), key) < 0 {
+				want++
+			}
+			if got := s.lowerBound(&c, key); got != want {
+				t.Fatalf("%s: %x is before record %d, want %d", shape, key, got, want)
 			}
 		}
-		for range 3000 {
+		for range 300 {
 			key := slices.Clone(keys[r.IntN(n)])
 			check(key)
 			check(append(key, 0))
@@ -131,10 +202,6 @@ func TestFences(t *testing.T) {
 		}
 		for _, key := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
 			check([]byte(key))
-		}
-		t.Logf("%s: searches among %.1f %% of the records", shape, 100*float64(looked)/float64(most))
-		if shape == "shuffled" && looked > most/50 {
-			t.Errorf("%s: searches among %d of %d records", shape, looked, most)
 		}
 	}
 }
@@ -187,7 +254,7 @@ func BenchmarkSort(b *testing.B) {
 				}
 				table := filled(keys)
 				for b.Loop() {
-					table.sortChunk(0, n)
+					table.sorted(0, n)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/record")
 			})

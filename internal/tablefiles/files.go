@@ -88,6 +88,12 @@ func (f *Files) HasQuick() bool {
 	return f.Profile == ProfileBalanced && f.Raw() <= f.Budget.Limit()/residentShare
 }
 
+// Hasty reports whether what is written to the last level with some effort is compressed as
+// quickly as the other levels.
+func (f *Files) Hasty(effort Effort) bool {
+	return f.HasQuick() && (effort == Quick || f.hurry.Load())
+}
+
 // CompressesWell reports whether the last level is compressed better than the others: not
 // when somebody waits for Close.
 func (f *Files) CompressesWell() bool {

@@ -60,7 +60,7 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 	if effort == Idle || effort == Awaited {
 		opts.Helpers = compressors()
 	}
-	if f.HasQuick() && (effort == Quick || f.hurry.Load()) {
+	if f.Hasty(effort) {
 		opts.Codec = block.S2
 	}
 	if resident {

@@ -2,10 +2,12 @@ package tree
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/memtable"
 )
 
 // Layer is what lies above the version: a memtable, or tables ingested by a large
@@ -42,6 +44,18 @@ func (rs *State) Lags() bool { return len(rs.Layers) > 2 || len(rs.Version.L0) >
 func (rs *State) Lowest(l *Layer) bool {
 	n := len(rs.Layers)
 	return n > 0 && rs.Layers[n-1] == l && rs.Version.NumTables() == 0
+}
+
+// OldestMemtable returns the memtable below all others, nil if there is none, or no state.
+func (rs *State) OldestMemtable() *memtable.Table {
+	if rs != nil {
+		for _, l := range slices.Backward(rs.Layers) {
+			if l.Mem != nil {
+				return l.Mem.Table
+			}
+		}
+	}
+	return nil
 }
 
 // Ref takes a reference. The caller holds one, or is inside the epoch.

@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -26,6 +27,7 @@ type Iter struct {
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
 	chunks  memtable.Iters  // of the memtables
+	memory  []*memtable.Table
 	tables  []*table.Iter   // the first ones are among the sources, the others' memory is for others
 	inUse   int             // of tables
 	walked  int             // rows since it was last noted
@@ -198,13 +200,7 @@ func (it *Iter) refresh() {
 	it.rs = e.Acquire(it.tx.slot)
 	it.sources = it.sources[:0]
 	it.addOwn()
-	for _, l := range it.rs.Layers {
-		if l.Mem != nil {
-			it.addMemory(l.Mem)
-		} else {
-			it.addRuns(l.Ingest)
-		}
-	}
+	it.addLayers()
 	it.addRuns(it.rs.Runs)
 	it.rows.Init(it.sources, it.vis, it.low, it.high)
 }
@@ -230,17 +226,34 @@ func (it *Iter) addCover(cover func([]byte, base.Visibility) uint64) {
 	it.sources = append(it.sources, iterator.Source{It: iterator.NewSliceIter(nil), Cover: cover})
 }
 
-func (it *Iter) addMemory(m *tree.Memory) {
-	if m.FirstSeq() > it.vis.Snapshot {
+// addLayers adds what lies above the tables: memtables together, unless their order is not
+// to be had.
+func (it *Iter) addLayers() {
+	it.memory = it.memory[:0]
+	for _, l := range slices.Backward(it.rs.Layers) {
+		switch {
+		case l.Mem == nil:
+			it.addRuns(l.Ingest)
+			continue
+		case l.Mem.HasRangeDeletes():
+			it.addCover(l.Mem.Cover)
+		}
+		it.memory = append(it.memory, l.Mem.Table)
+	}
+	if len(it.memory) == 0 {
 		return
 	}
 	n := len(it.open)
-	it.open = it.chunks.Append(it.open, m.Table)
+	var ok bool
+	if it.open, ok = it.tx.e.Order.Append(it.open, &it.chunks, it.memory, it.vis.Snapshot); !ok {
+		for _, m := range it.memory {
+			if m.FirstSeq() <= it.vis.Snapshot {
+				it.open = it.chunks.Append(it.open, m)
+			}
+		}
+	}
 	for _, chunk := range it.open[n:] {
 		it.sources = append(it.sources, iterator.Source{It: chunk})
-	}
-	if m.HasRangeDeletes() {
-		it.addCover(m.Cover)
 	}
 }
 
@@ -363,10 +376,11 @@ func (it *Iter) Recycle() {
 	}
 	it.rows.Reset()
 	clear(it.sources[:cap(it.sources)]) // there were more before it moved to a newer state
+	clear(it.memory[:cap(it.memory)])
 	clear(it.own)
 	clear(it.spills)
 	*it = Iter{
-		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, tables: it.tables,
+		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, memory: it.memory[:0], tables: it.tables,
 		own: it.own[:0], spills: it.spills[:0], start: it.start[:0], done: true,
 	}
 	closedIters.Put(it)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -15,6 +16,9 @@ type View struct {
 	visible atomic.Uint64
 	state   atomic.Pointer[tree.State]
 	closed  atomic.Bool
+
+	// Order is that of the State's memtables, for scans.
+	Order memtable.Stack
 
 	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do
 	readers sync.Pool     // *Reader
@@ -27,9 +31,11 @@ type View struct {
 }
 
 // Init makes v the view of a store of which nothing is seen yet. Slices handed out may
-// keep as many bytes in memory as mayPin.
-func (v *View) Init(mayPin int64) {
+// keep as many bytes in memory as mayPin, and the order of memtables takes up to a quarter
+// of that, which it tells count.
+func (v *View) Init(mayPin int64, count func(delta int64)) {
 	v.mayPin = mayPin
+	v.Order.Init(mayPin/4, count)
 	v.Epochs = epoch.New()
 	v.readers.New = func() any { return newReader(v.Epochs) }
 	v.openDone = make(chan struct{}, 1)
@@ -62,6 +68,7 @@ func (v *View) Publish(rs *tree.State) {
 	if old := v.state.Swap(rs); old != nil {
 		v.Epochs.Later(old.Unref)
 	}
+	v.Order.Keep(rs.OldestMemtable())
 }
 
 // Drop leaves no State, and waits until nobody reads the last one.

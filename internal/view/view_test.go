@@ -40,7 +40,7 @@ func (v *View) mustGet(t *testing.T, want string) {
 // TestShow: what is in the State is seen once its sequence is shown.
 func TestShow(t *testing.T) {
 	var v View
-	v.Init(100)
+	v.Init(100, func(int64) {})
 	var freed bool
 	v.Publish(memtableOf(&freed, "one", "two"))
 	if _, err := v.GetTo(nil, []byte("a"), nil); !errors.Is(err, base.ErrNotFound) {
@@ -70,7 +70,7 @@ func TestShow(t *testing.T) {
 // TestPublish: a State that was replaced stays as long as somebody reads it.
 func TestPublish(t *testing.T) {
 	var v View
-	v.Init(100)
+	v.Init(100, func(int64) {})
 	var first, second bool
 	v.Publish(memtableOf(&first, "one"))
 	v.Show(1)
@@ -109,7 +109,7 @@ func TestPublish(t *testing.T) {
 // TestShut waits for those who hold the store, and turns others away.
 func TestShut(t *testing.T) {
 	var v View
-	v.Init(100)
+	v.Init(100, func(int64) {})
 	var freed bool
 	v.Publish(memtableOf(&freed, "one"))
 	if err := v.Hold(); err != nil {
@@ -138,7 +138,7 @@ func TestShut(t *testing.T) {
 
 func TestPin(t *testing.T) {
 	var v View
-	v.Init(100)
+	v.Init(100, func(int64) {})
 	if !v.Pin(60) || v.Pin(41) || !v.Pin(40) {
 		t.Error("100 bytes may be pinned")
 	}

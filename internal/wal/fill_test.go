@@ -77,3 +77,20 @@ func TestFillReportsFailures(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing is synced only the beginning is filled: the rest may never be used.
+func TestFillWithoutSyncIsShort(t *testing.T) {
+	fsys := faultfs.New(memfs.New())
+	s := create(t, fsys, 1, 4*firstFill)
+	writes := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Sticky: true})
+	for range 2 {
+		check(t, s.Fill(false, never))
+	}
+	if want := firstFill / len(zeros); int(writes.Seen()) != want {
+		t.Errorf("%d pieces written, want %d", writes.Seen(), want)
+	}
+	check(t, s.Fill(true, never))
+	if want := 4 * firstFill / len(zeros); int(writes.Seen()) != want {
+		t.Errorf("%d pieces written with syncs, want %d", writes.Seen(), want)
+	}
+}

@@ -97,14 +97,23 @@ const (
 	mostPiece  = 128 << 10
 )
 
+// firstFill is how many bytes Fill writes where nothing is synced.
+const firstFill = 1 << 20
+
 // Fill writes zeros to the free part of a segment nothing was appended to, until stop
 // reports true. Only speed depends on it: space that is merely reserved has to be
 // recorded as used when it is written to, at the first sync through the file system's
 // journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync the
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
-// of them. After an error the segment must not be used.
+// of them. Without, it is only the beginning: the rest goes ahead of the commits (zerosTo),
+// so that no zeros are written that nobody has a use for. After an error the segment must
+// not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
-	for s.fill < int64(len(s.buf)) && !stop() {
+	most := int64(len(s.buf))
+	if !sync {
+		most = min(most, firstFill)
+	}
+	for s.fill < most && !stop() {
 		if err := s.fillPiece(s.behind(s.written.Load()), int64(len(zeros))); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}

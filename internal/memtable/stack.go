@@ -1,0 +1,98 @@
+package memtable
+
+import (
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// Stack is one order of several tables, a store's memtables, for those who scan them:
+// sorted together they are one source, where each by itself would be one more to merge,
+// row by row. Records that are new since the last scan are sorted and merged in; tables
+// come on top and go at the bottom. All methods may be called at once.
+type Stack struct {
+	order
+	most  int               // refs
+	count func(delta int64) // bytes of the Go heap
+	last  uint32            // number of the newest table; guarded by mu
+	asked atomic.Bool       // since Keep has looked last
+}
+
+// refBytes is what a ref takes.
+const refBytes = 16
+
+// Init makes s an empty stack that takes no more than about most bytes, and counts them.
+func (s *Stack) Init(most int64, count func(delta int64)) {
+	s.most, s.count = int(most/refBytes), count
+}
+
+// Append appends iterators that together hold every put and delete of the tables, oldest
+// first, with a sequence up to upTo. It appends nothing and reports false where the tables
+// are not the newest ones, or too large: each is to be walked by itself then.
+func (s *Stack) Append(dst []base.Iterator, its *Iters, tables []*Table, upTo uint64) ([]base.Iterator, bool) {
+	if !s.asked.Load() {
+		s.asked.Store(true)
+	}
+	of := set{tables: tables, first: tables[0].num.Load()}
+	c := s.now.Load()
+	if of.first == 0 || tables[len(tables)-1].num.Load() != of.first+uint32(len(tables)-1) || !c.cover(&of) {
+		if c = s.extend(&of); c == nil {
+			return dst, false
+		}
+	}
+	return its.over(dst, &of, c, upTo), true
+}
+
+// extend returns chunks of the tables, which it numbers, nil if that cannot be.
+func (s *Stack) extend(of *set) *chunks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records := 0
+	for _, t := range of.tables {
+		if t.num.Load() == 0 {
+			s.last++
+			t.num.Store(s.last)
+		}
+		records += t.Len()
+	}
+	of.first = of.tables[0].num.Load()
+	c := s.now.Load()
+	switch newest := of.tables[len(of.tables)-1].num.Load(); {
+	case newest != s.last || newest != of.first+uint32(len(of.tables)-1) || c != nil && c.first > of.first:
+		return nil // others have seen a newer state
+	case c.cover(of):
+		return c
+	case records > s.most:
+		s.replace(nil)
+		return nil
+	}
+	next := of.extend(c)
+	s.replace(next)
+	return next
+}
+
+// replace makes c, which may be nil, the order.
+func (s *Stack) replace(c *chunks) {
+	old := s.now.Swap(c)
+	s.count(int64(c.refs()-old.refs()) * refBytes)
+}
+
+// Keep is told of the oldest table there is, nil if there is none. If that is not the oldest
+// one of the order, and nobody has asked for it since that was so last, or nothing of it is
+// left, it goes. Keep waits for nobody.
+func (s *Stack) Keep(oldest *Table) {
+	c := s.now.Load()
+	if c == nil {
+		return
+	}
+	first := uint32(0)
+	if oldest != nil {
+		first = oldest.num.Load()
+	}
+	if first == c.first || first > c.first && first <= c.last && s.asked.Swap(false) {
+		return
+	}
+	if s.now.CompareAndSwap(c, nil) {
+		s.count(-int64(c.refs()) * refBytes)
+	}
+}

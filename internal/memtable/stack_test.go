@@ -1,0 +1,282 @@
+package memtable_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/memtable"
+)
+
+// stacked is a stack of tables and what it must agree with.
+type stacked struct {
+	memtable.Stack
+	bytes  int64
+	tables []*builder
+	models []*model
+	next   uint64
+}
+
+func newStacked(most int64) *stacked {
+	s := &stacked{next: 1}
+	s.Init(most, func(delta int64) { s.bytes += delta })
+	return s
+}
+
+// rotate puts a new table on top.
+func (s *stacked) rotate() {
+	s.tables = append(s.tables, newFixed(2000, 1<<18, s.next))
+	s.models = append(s.models, &model{first: s.next})
+}
+
+func (s *stacked) add(kind base.Kind, key, value []byte) {
+	top := len(s.tables) - 1
+	s.tables[top].add(kind, key, value)
+	s.models[top].add(kind, key, value)
+	s.next++
+}
+
+// fail takes back the last n records, and goes on in a new table.
+func (s *stacked) fail(n int) {
+	top := len(s.tables) - 1
+	n = min(n, s.tables[top].Len())
+	s.tables[top].Truncate(s.tables[top].Len() - n)
+	s.models[top].entries = s.models[top].entries[:s.tables[top].Len()]
+	s.next -= uint64(n)
+	s.rotate()
+}
+
+// flush removes the oldest table.
+func (s *stacked) flush() {
+	s.tables, s.models = s.tables[1:], s.models[1:]
+	s.Keep(s.plain()[0])
+}
+
+func (s *stacked) plain() (tables []*memtable.Table) {
+	for _, b := range s.tables {
+		tables = append(tables, b.Table)
+	}
+	return tables
+}
+
+// compare walks the stack up to a sequence.
+func (s *stacked) compare(t *testing.T, upTo uint64) {
+	t.Helper()
+	its, ok := s.Append(nil, nil, s.plain(), upTo)
+	if !ok {
+		t.Fatal("no order of the newest tables")
+	}
+	if len(its) > 6 {
+		t.Errorf("%d chunks", len(its))
+	}
+	var want []iterator.Entry
+	for _, m := range s.models {
+		want = append(want, m.sorted()...)
+	}
+	want = slices.DeleteFunc(want, func(e iterator.Entry) bool { return e.Seq > upTo })
+	iterator.Sort(want)
+	it := iterator.NewMerging(its...)
+	defer it.Close()
+	i := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		v, _ := it.Value()
+		if i == len(want) || !bytes.Equal(it.Key(), want[i].Key) || it.Seq() != want[i].Seq || it.Kind() != want[i].Kind || !bytes.Equal(v, want[i].Value) {
+			t.Fatalf("row %d of %d is %q/%d", i, len(want), it.Key(), it.Seq())
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Fatalf("%d rows of %d", i, len(want))
+	}
+	s.compareKeys(t, want, upTo)
+}
+
+// compareKeys walks the newest versions only, from a key on.
+func (s *stacked) compareKeys(t *testing.T, all []iterator.Entry, upTo uint64) {
+	t.Helper()
+	newest := slices.CompactFunc(slices.Clone(all), func(a, b iterator.Entry) bool { return bytes.Equal(a.Key, b.Key) })
+	var from []byte
+	if len(newest) > 0 {
+		from = newest[len(newest)/3].Key
+		newest = newest[len(newest)/3:]
+	}
+	its, _ := s.Append(nil, nil, s.plain(), upTo)
+	it := iterator.NewMerging(its...)
+	defer it.Close()
+	i := 0
+	for ok := it.SeekGE(from); ok; ok = it.NextKey() {
+		if i == len(newest) || !bytes.Equal(it.Key(), newest[i].Key) || it.Seq() != newest[i].Seq {
+			t.Fatalf("key %d of %d is %q/%d", i, len(newest), it.Key(), it.Seq())
+		}
+		i++
+	}
+	if i != len(newest) {
+		t.Fatalf("%d keys of %d", i, len(newest))
+	}
+}
+
+// TestStack: tables come and go, commits fail, keys change their shape; the order is
+// always that of all records.
+func TestStack(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s := newStacked(1 << 30)
+		s.rotate()
+		style := []string{"\x00key%03d", "\x00a longer key with much in common/%06d", "\x00%d"}
+		for step := range 3000 {
+			key := fmt.Appendf(nil, style[(int(seed)+step/1000)%3], r.IntN(200))
+			switch p := r.IntN(1000); {
+			case p < 12 || s.tables[len(s.tables)-1].Len() > 1900:
+				s.rotate()
+			case p < 22 && len(s.tables) > 1:
+				s.flush()
+			case p < 27:
+				s.fail(1 + r.IntN(20))
+			case p < 40:
+				s.compare(t, s.next-1)
+			case p < 50:
+				s.compare(t, r.Uint64N(s.next))
+			case p < 200:
+				s.add(base.KindDelete, key, nil)
+			case p < 210:
+				s.add(base.KindRangeDelete, key, append(key, 0))
+			default:
+				s.add(base.KindPut, key, fmt.Appendf(nil, "%d%0*d", step, r.IntN(200), 0))
+			}
+		}
+		s.compare(t, s.next-1)
+		if s.bytes < 16 {
+			t.Errorf("it counts %d bytes", s.bytes)
+		}
+		s.Keep(nil)
+		if s.bytes != 0 {
+			t.Errorf("%d bytes are left", s.bytes)
+		}
+	}
+}
+
+// TestStackLetsGo: an order that nobody asks for any more goes with the next table that
+// does, one that is asked for stays.
+func TestStackLetsGo(t *testing.T) {
+	s := newStacked(1 << 20)
+	for range 4 {
+		s.rotate()
+		for i := range 100 {
+			s.add(base.KindPut, fmt.Appendf(nil, "\x00%03d", i), nil)
+		}
+	}
+	s.compare(t, s.next-1)
+	full := s.bytes
+	s.flush()
+	if full == 0 || s.bytes != full {
+		t.Errorf("%d bytes of %d are left though somebody has asked", s.bytes, full)
+	}
+	s.compare(t, s.next-1)
+	if s.bytes != full*3/4 {
+		t.Errorf("%d bytes of %d, want three quarters", s.bytes, full)
+	}
+	s.flush()
+	s.flush()
+	if s.bytes != 0 {
+		t.Errorf("%d bytes are left though nobody has asked", s.bytes)
+	}
+	s.compare(t, s.next-1)
+}
+
+// TestStackRefuses: of older tables than the newest, and of too many records, there is no
+// order; nothing of it stays.
+func TestStackRefuses(t *testing.T) {
+	s := newStacked(200 * 16)
+	s.rotate()
+	for i := range 150 {
+		s.add(base.KindPut, fmt.Appendf(nil, "\x00%03d", i), nil)
+	}
+	old := s.plain()
+	s.rotate()
+	s.add(base.KindPut, []byte("\x00x"), nil)
+	s.compare(t, s.next-1)
+	if _, ok := s.Append(nil, nil, old, s.next); ok {
+		t.Error("an order of tables of an older state")
+	}
+	older := s.plain()
+	s.flush()
+	s.compare(t, s.next-1)
+	if _, ok := s.Append(nil, nil, older, s.next); ok {
+		t.Error("an order of tables that are gone")
+	}
+	for i := range 200 {
+		s.add(base.KindPut, fmt.Appendf(nil, "\x00%03d", i), nil)
+	}
+	if _, ok := s.Append(nil, nil, s.plain(), s.next); ok || s.bytes != 0 {
+		t.Errorf("%v: an order of too many records, %d bytes", ok, s.bytes)
+	}
+}
+
+// TestStackBesideTheWriter: scans run while tables are written to, come and go. Meant for
+// -race. The i-th record puts i as the value of key i mod 50.
+func TestStackBesideTheWriter(t *testing.T) {
+	const n, keys, whole = 30_000, 50, 1000
+	var s memtable.Stack
+	s.Init(1<<30, func(int64) {})
+	var tables atomic.Pointer[[]*memtable.Table]
+	var visible atomic.Uint64
+	var wg sync.WaitGroup
+	var scans, ordered atomic.Int64
+	wg.Go(func() {
+		var now []*memtable.Table
+		var b *builder
+		for i := 1; i <= n; i++ {
+			if i%whole == 1 {
+				b = newFixed(whole, whole*40, uint64(i))
+				now = append(slices.Clone(now[max(0, len(now)-3):]), b.Table)
+				stored := now
+				tables.Store(&stored)
+				s.Keep(now[0])
+			}
+			b.add(base.KindPut, fmt.Appendf(nil, "\x00%02d", i%keys), fmt.Append(nil, i))
+			visible.Store(uint64(i))
+		}
+	})
+	for range 3 {
+		wg.Go(func() {
+			for upTo := uint64(0); upTo < n; {
+				now := tables.Load()
+				if now == nil {
+					continue
+				}
+				upTo = visible.Load()
+				scans.Add(1)
+				its, ok := s.Append(nil, nil, *now, upTo)
+				if !ok {
+					continue
+				}
+				ordered.Add(1)
+				oldest := (*now)[0].FirstSeq()
+				it := iterator.NewMerging(its...)
+				seen := 0
+				for ok := it.First(); ok; ok = it.NextKey() {
+					v, _ := it.Value()
+					if want := fmt.Append(nil, it.Seq()); !bytes.Equal(v, want) || it.Seq() > upTo || it.Seq()+keys <= upTo {
+						t.Errorf("up to %d: key %q is %q of %d", upTo, it.Key(), v, it.Seq())
+						return
+					}
+					seen++
+				}
+				if upTo >= oldest+keys && seen != keys {
+					t.Errorf("up to %d, from %d: %d keys", upTo, oldest, seen)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ordered.Load() < scans.Load()/10 {
+		t.Errorf("%d of %d scans found an order", ordered.Load(), scans.Load())
+	}
+}
