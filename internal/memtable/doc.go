@@ -16,13 +16,16 @@
 //
 // Puts and gets never touch an ordered structure. Order is made when somebody
 // asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and
-// chunks merge geometrically. A long one gets fences to search it by (chunk.go).
+// chunks merge geometrically. A chunk has the first bytes of its keys together in memory
+// (chunk.go). A Stack is the order of several tables, as one; a table has one of its own,
+// for who writes it out and for transactions.
 //
 // # Concurrency
 //
 // One writer at a time calls Insert; any number of goroutines read meanwhile. A
 // record's columns are written before the slot or the count that publishes them
-// is stored atomically. A transaction's table (NewGrowing) is for one goroutine.
+// is stored atomically. A transaction's table (NewGrowing) is for one goroutine. Any number
+// of goroutines may use a Stack.
 //
 // # Invariants
 //
@@ -30,6 +33,8 @@
 //	M2 prev leads from each version to the next older one of the same key
 //	M3 records at or behind the limit (Truncate) are never returned
 //	M4 a copy is written before its record is published, and never changed
+//	M5 chunks are handed out only to who has given the very tables they are of, so
+//	   that no key is read of a table that has gone
 //
 // # Lifetimes
 //

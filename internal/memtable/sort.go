@@ -68,9 +68,12 @@ func (s *set) sortSpans(spans []span) chunk {
 	defer mem.recycle()
 	var c chunk
 	c.common, c.length = commonKey(spans)
-	mem.refs = mem.refs[:0]
+	total := 0
 	for _, sp := range spans {
-		mem.refs = slices.Grow(mem.refs, sp.to-sp.from)
+		total += sp.to - sp.from
+	}
+	mem.refs = slices.Grow(mem.refs[:0], total)
+	for _, sp := range spans {
 		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
 			if kind, key := sp.t.key(rec); kind != base.KindRangeDelete {
 				mem.refs = append(mem.refs, makeRef(sp.num, rec, head(key[len(c.common):])))
