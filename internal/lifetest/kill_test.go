@@ -21,6 +21,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/invariants"
 )
 
 // Each of four goroutines numbers its commits. Commit i writes all keys of group
@@ -223,6 +224,15 @@ func (h *heard) line(s string) {
 	}
 }
 
+// longestLife is how many milliseconds a child writes at most: with assertions a commit takes
+// longer, and log files are used again only after some.
+func longestLife() int {
+	if invariants.Enabled {
+		return 1500
+	}
+	return 250
+}
+
 // killRound runs a child, whose commits are relaxed or durable, and kills it a while after it
 // began to write or, if early, after it was started.
 func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (h heard) {
@@ -251,7 +261,7 @@ func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (
 			break
 		}
 		if s == "r\n" && !early {
-			timer.Reset(time.Duration(1+r.IntN(250)) * time.Millisecond)
+			timer.Reset(time.Duration(1+r.IntN(longestLife())) * time.Millisecond)
 		}
 		h.line(s)
 	}
