@@ -52,31 +52,23 @@ func (s *set) lowerBound(c *chunk, key []byte) int {
 	h := head(key[n:])
 	low := sort.Search(len(c.refs), func(i int) bool { return c.refs[i].head >= h })
 	alike := c.refs[low:]
-	switch {
-	case len(alike) == 0 || alike[0].head != h:
+	if len(alike) == 0 || alike[0].head != h || c.exact() && len(key) <= c.length {
 		return low
-	case c.exact() && len(key) <= c.length:
-		return low
-	case len(alike) > fewAlike && alike[fewAlike].head == h:
-		alike = alike[:sort.Search(len(alike), func(i int) bool { return alike[i].head > h })]
 	}
-	i := 0
-	if len(alike) > fewAlike {
-		i, _ = slices.BinarySearchFunc(alike, key, func(r ref, key []byte) int {
-			if bytes.Compare(s.key(r), key) < 0 {
-				return -1
-			}
-			return 1
-		})
-	} else {
-		for i < len(alike) && alike[i].head == h && bytes.Compare(s.key(alike[i]), key) < 0 {
-			i++
+	if few := min(len(alike), fewAlike); alike[few-1].head != h {
+		alike = alike[:few]
+	}
+	end := sort.Search(len(alike), func(i int) bool { return alike[i].head > h })
+	i, _ := slices.BinarySearchFunc(alike[:end], key, func(r ref, key []byte) int {
+		if bytes.Compare(s.key(r), key) < 0 {
+			return -1
 		}
-	}
+		return 1
+	})
 	return low + i
 }
 
-// fewAlike refs of the same head are looked at one by one.
+// fewAlike: hardly ever do more refs have the same head.
 const fewAlike = 8
 
 // merge merges two chunks, of which b is newer in every record. It is often far shorter:

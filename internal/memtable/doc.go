@@ -31,7 +31,8 @@
 //
 //	M1 a slot's record is the newest version of its key inserted so far
 //	M2 prev leads from each version to the next older one of the same key
-//	M3 records at or behind the limit (Truncate) are never returned
+//	M3 records at or behind the limit (Truncate) are never returned, but by an iterator up
+//	   to a sequence, which they are behind: its user does not look at them
 //	M4 a copy is written before its record is published, and never changed
 //	M5 chunks are handed out only to who has given the very tables they are of, so
 //	   that no key is read of a table that has gone

@@ -9,7 +9,7 @@ import (
 // Iterators appends one iterator per sorted chunk: together they hold every put
 // and delete published before the call, each chunk in (key, newest first) order.
 func (t *Table) Iterators(dst []base.Iterator) []base.Iterator {
-	return (*Iters)(nil).Append(dst, t)
+	return (*Iters)(nil).Append(dst, t, math.MaxUint64)
 }
 
 // Iters is memory of iterators, used again and again by one goroutine.
@@ -18,13 +18,15 @@ type Iters struct {
 	used int
 }
 
-// Append is t.Iterators in the memory of its, which may be nil: then it is new.
-func (its *Iters) Append(dst []base.Iterator, t *Table) []base.Iterator {
+// Append is t.Iterators up to a sequence, and a few records behind it, in the memory of its,
+// which may be nil: then it is new.
+func (its *Iters) Append(dst []base.Iterator, t *Table, upTo uint64) []base.Iterator {
 	s := t.alone()
-	return its.over(dst, &s, t.order.of(&s), math.MaxUint64)
+	return its.over(dst, &s, t.order.of(&s), upTo)
 }
 
-// over appends iterators over chunks of the tables, up to a sequence.
+// over appends iterators over chunks of the tables, up to a sequence. Where commits may
+// still fail that is one whose outcome is known: else records would go from under them.
 func (its *Iters) over(dst []base.Iterator, s *set, c *chunks, upTo uint64) []base.Iterator {
 	for i := range c.sorted {
 		if len(c.sorted[i].refs) > 0 {
@@ -55,7 +57,7 @@ func (its *Iters) Reset() {
 	its.used = 0
 }
 
-// Iter walks one sorted chunk, but for what comes behind a sequence. It implements
+// Iter walks one sorted chunk, but for most of what comes behind a sequence. It implements
 // base.Iterator.
 type Iter struct {
 	set
@@ -84,20 +86,18 @@ const (
 
 // lookAhead makes sure that the key at position i, and its value if values are asked for,
 // is on its way to the processor. The order of keys is not that in memory, so every one
-// is a cache miss; those of several at once overlap. Older versions are mostly passed over.
+// is a cache miss; those of several at once overlap. Older versions are passed over.
 func (it *Iter) lookAhead(i int) {
 	if i < it.seen {
 		return
 	}
 	it.window = min(max(2*it.window, firstWindow), lastWindow)
-	end := i
-	for n := 0; end < len(it.refs) && n < it.window; end++ {
-		if r := it.refs[end]; r.at&older == 0 || end == i {
+	it.seen = min(i+it.window, len(it.refs))
+	for k, r := range it.refs[min(i, it.seen):it.seen] {
+		if r.at&older == 0 || k == 0 {
 			it.touch(r)
-			n++
 		}
 	}
-	it.seen = end
 }
 
 // touch reads a byte of a record's key, and of its value if values are asked for.
@@ -111,13 +111,23 @@ func (it *Iter) touch(r ref) {
 	it.sum += t.buf[t.at[rec]]
 }
 
+// shownShare: one record in so many of those behind the last sequence is shown, though nobody
+// is to see it: whoever merges may find, before all of them are passed over, that the next
+// row comes from elsewhere.
+const shownShare = 16
+
 // settle loads the key at position i, stepping in direction step over records that were
-// truncated or come behind the last sequence, and reports whether there is one.
+// truncated or come behind the last sequence, and reports whether there is one. Whether a
+// record is passed over never changes while the iterator is used: steps are counted.
 func (it *Iter) settle(step int) bool {
 	for it.i >= 0 && it.i < len(it.refs) {
 		r := it.refs[it.i]
 		t, rec := it.tables[r.num()-it.first], r.rec()
-		if rec < t.limit.Load() && t.base+uint64(rec) <= it.upTo {
+		shown := it.i%shownShare == 0
+		if t.base+uint64(rec) <= it.upTo {
+			shown = rec < t.limit.Load()
+		}
+		if shown {
 			it.t, it.rec = t, rec
 			it.kind, it.key = t.key(rec)
 			return true

@@ -27,7 +27,7 @@ func (s *Stack) Init(most int64, count func(delta int64)) {
 }
 
 // Append appends iterators that together hold every put and delete of the tables, oldest
-// first, with a sequence up to upTo. It appends nothing and reports false where the tables
+// first, with a sequence up to upTo, and a few behind it. It appends nothing and reports false where the tables
 // are not the newest ones, or too large: each is to be walked by itself then.
 func (s *Stack) Append(dst []base.Iterator, its *Iters, tables []*Table, upTo uint64) ([]base.Iterator, bool) {
 	if !s.asked.Load() {

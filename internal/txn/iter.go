@@ -248,7 +248,7 @@ func (it *Iter) addLayers() {
 	if it.open, ok = it.tx.e.Order.Append(it.open, &it.chunks, it.memory, it.vis.Snapshot); !ok {
 		for _, m := range it.memory {
 			if m.FirstSeq() <= it.vis.Snapshot {
-				it.open = it.chunks.Append(it.open, m)
+				it.open = it.chunks.Append(it.open, m, it.vis.Snapshot)
 			}
 		}
 	}
