@@ -14,7 +14,7 @@ import (
 // the steps to the row's value where each memtable is walked by itself, for want of memory for
 // the order of all.
 func TestIteratorOverAFailingCommit(t *testing.T) {
-	for _, records := range []int{1000, 7000} { // of which there is an order, and is not
+	for _, records := range []int{1000, 1007, 7000} { // of the last there is no order; in that of 1007 the commit stands where one that is not to be seen is shown
 		for _, valueBefore := range []bool{false, true} {
 			t.Run(fmt.Sprintf("records=%d/valueBefore=%v", records, valueBefore), func(t *testing.T) {
 				fs := &gatedFS{memfs.New(), newGate(), newGate()}
