@@ -40,36 +40,41 @@ func (s *set) compare(exact bool, a, b ref) int {
 	return newerFirst(a, b)
 }
 
-// lowerBound returns how many refs of the chunk have lesser keys.
-func (s *set) lowerBound(c *chunk, key []byte) int {
+// between bounds how many refs have keys less than the given one, by heads.
+func (c *chunk) between(key []byte) (low, high int) {
 	n := len(c.common)
 	switch order := bytes.Compare(key[:min(len(key), n)], c.common); {
 	case order < 0:
-		return 0
+		return 0, 0
 	case order > 0:
-		return len(c.refs)
+		return len(c.refs), len(c.refs)
 	}
 	h := head(key[n:])
-	low := sort.Search(len(c.refs), func(i int) bool { return c.refs[i].head >= h })
+	low = sort.Search(len(c.refs), func(i int) bool { return c.refs[i].head >= h })
 	alike := c.refs[low:]
 	if len(alike) == 0 || alike[0].head != h || c.exact() && len(key) <= c.length {
-		return low
+		return low, low
 	}
 	if few := min(len(alike), fewAlike); alike[few-1].head != h {
 		alike = alike[:few]
 	}
-	end := sort.Search(len(alike), func(i int) bool { return alike[i].head > h })
-	i, _ := slices.BinarySearchFunc(alike[:end], key, func(r ref, key []byte) int {
+	return low, low + sort.Search(len(alike), func(i int) bool { return alike[i].head > h })
+}
+
+// fewAlike: hardly ever do more refs have the same head.
+const fewAlike = 8
+
+// lowerBound returns how many refs of the chunk have lesser keys.
+func (s *set) lowerBound(c *chunk, key []byte) int {
+	low, high := c.between(key)
+	n, _ := slices.BinarySearchFunc(c.refs[low:high], key, func(r ref, key []byte) int {
 		if bytes.Compare(s.key(r), key) < 0 {
 			return -1
 		}
 		return 1
 	})
-	return low + i
+	return low + n
 }
-
-// fewAlike: hardly ever do more refs have the same head.
-const fewAlike = 8
 
 // merge merges two chunks, of which b is newer in every record. It is often far shorter:
 // the place of each of its refs is found by doubling steps, and what lies before is moved

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// order is the lazily made order of a table, or of several: chunks of records. A chunk
-// set is immutable once published.
+// order is the lazily made order of a table: chunks of records. A chunk set is immutable
+// once published. (That of several tables is a Stack.)
 type order struct {
 	mu  sync.Mutex
 	now atomic.Pointer[chunks]
@@ -83,10 +83,10 @@ func (s *set) extend(c *chunks) *chunks {
 	}
 	if c != nil {
 		next.sorted = slices.Clone(c.sorted)
+	}
+	if c != nil && c.first < s.first {
 		for i := range next.sorted {
-			if c.first < s.first {
-				next.sorted[i] = next.sorted[i].since(s.first)
-			}
+			next.sorted[i] = next.sorted[i].since(s.first)
 		}
 	}
 	if len(spans) > 0 {

@@ -34,6 +34,7 @@ var keysOf = map[string]func(r *rand.Rand, i, n int) []byte{
 	"backwards":       func(_ *rand.Rand, i, n int) []byte { return fmt.Appendf(nil, "key%09d", n-i) },
 	"shuffled":        func(r *rand.Rand, _, n int) []byte { return fmt.Appendf(nil, "key%09d", r.IntN(4*n)) },
 	"random bytes":    func(r *rand.Rand, _, _ int) []byte { return fmt.Appendf(nil, "%08x", r.Uint64()) },
+	"of any length":   func(r *rand.Rand, _, _ int) []byte { return fmt.Appendf(nil, "%d", r.Uint64()>>r.IntN(20)) },
 	"few, often":      func(r *rand.Rand, _, _ int) []byte { return fmt.Appendf(nil, "hot%d", r.IntN(3)) },
 	"one":             func(*rand.Rand, int, int) []byte { return []byte("the same") },
 	"long, same head": func(r *rand.Rand, _, n int) []byte { return fmt.Appendf(nil, "a%013d%d", r.IntN(9), r.IntN(n)) },
@@ -168,7 +169,8 @@ func TestFewChunks(t *testing.T) {
 	}
 }
 
-// A search finds what comparing all keys finds.
+// A search finds what comparing all keys finds, and reads few keys unless all look alike to
+// it: heads are told apart first.
 func TestLowerBound(t *testing.T) {
 	const n = 2000
 	for shape, make := range keysOf {
@@ -180,8 +182,11 @@ func TestLowerBound(t *testing.T) {
 		table := filled(keys)
 		c := table.sorted(0, n)
 		s := table.alone()
+		looked, most := 0, 0
 		check := func(key []byte) {
 			t.Helper()
+			low, high := c.between(key)
+			looked, most = looked+high-low, most+n
 			want := 0
 			for want < n && bytes.Compare(mustKey(table, c.refs[want]), key) < 0 {
 				want++
@@ -202,6 +207,35 @@ func TestLowerBound(t *testing.T) {
 		}
 		for _, key := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
 			check([]byte(key))
+		}
+		t.Logf("%s: searches among %.1f %% of the records", shape, 100*float64(looked)/float64(most))
+		if shape == "shuffled" && looked > most/50 || shape == "of any length" && looked > most/500 {
+			t.Errorf("%s: searches among %d of %d records", shape, looked, most)
+		}
+	}
+}
+
+// Of records behind an iterator's last sequence some are shown, so that no step passes over
+// all of them; which ones does not change when they are taken back.
+func TestRecordsBehindTheLastSequence(t *testing.T) {
+	const n = 100 * shownShare
+	var keys [][]byte
+	for i := range n {
+		keys = append(keys, fmt.Appendf(nil, "%06d", i))
+	}
+	table := filled(keys)
+	it := (*Iters)(nil).Append(nil, table, 0)[0].(*Iter)
+	for _, limit := range []int{n, n / 2, 0} {
+		table.Truncate(limit)
+		shown, last := 0, -1
+		for ok := it.First(); ok; ok = it.Next() {
+			if it.Seq() == 0 || it.i-last > shownShare {
+				t.Fatalf("record %d after %d, sequence %d", it.i, last, it.Seq())
+			}
+			shown, last = shown+1, it.i
+		}
+		if shown != n/shownShare {
+			t.Errorf("%d records of %d left: %d are shown", limit, n, shown)
 		}
 	}
 }

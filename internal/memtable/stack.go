@@ -1,6 +1,7 @@
 package memtable
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -11,11 +12,12 @@ import (
 // row by row. Records that are new since the last scan are sorted and merged in; tables
 // come on top and go at the bottom. All methods may be called at once.
 type Stack struct {
-	order
+	mu    sync.Mutex
+	last  uint32 // number of the newest table; guarded by mu
+	now   atomic.Pointer[chunks]
+	asked atomic.Bool       // since Keep has looked last
 	most  int               // refs
 	count func(delta int64) // bytes of the Go heap
-	last  uint32            // number of the newest table; guarded by mu
-	asked atomic.Bool       // since Keep has looked last
 }
 
 // refBytes is what a ref takes.
@@ -27,8 +29,9 @@ func (s *Stack) Init(most int64, count func(delta int64)) {
 }
 
 // Append appends iterators that together hold every put and delete of the tables, oldest
-// first, with a sequence up to upTo, and a few behind it. It appends nothing and reports false where the tables
-// are not the newest ones, or too large: each is to be walked by itself then.
+// first, with a sequence up to upTo, and a few behind it. It appends nothing and reports
+// false where the tables are not the newest ones, or too large: each is to be walked by
+// itself then.
 func (s *Stack) Append(dst []base.Iterator, its *Iters, tables []*Table, upTo uint64) ([]base.Iterator, bool) {
 	if !s.asked.Load() {
 		s.asked.Store(true)
