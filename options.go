@@ -77,9 +77,8 @@ type Options struct {
 	// Memory bounds, in bytes, what the store keeps in memory: memtables,
 	// decoded pages, point indexes, table metadata. Outside it are the Go runtime's
 	// own (allow 16 MiB), a batch before it is written, range deletes that are not yet
-	// applied (counted, not bounded), one MiB of a log file that is mapped, the log that
-	// Open replays after a crash, and what callers keep alive: copies they asked for, and
-	// memtables an idle iterator stands on. Up to 64 MiB stay for a second after Close,
+	// applied (counted, not bounded), the log that Open replays after a crash, and what
+	// callers keep alive: copies they asked for, and memtables an idle iterator stands on. Up to 64 MiB stay for a second after Close,
 	// for the next store of the process. Default: a quarter of what the
 	// process may use (physical memory or control group), 512 MiB where the system does
 	// not say (Windows and the BSDs), and no more than that with 32 bit. Least: 1 MiB.

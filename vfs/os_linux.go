@@ -14,18 +14,15 @@ func datasync(o *osFile) error { return o.control(unix.Fdatasync) }
 // Map implements Mapper. A store to a page that is not in memory brings in that page alone:
 // reading ahead would take as much memory as the device is set to read ahead, and as long as
 // to clear it, which is 3 ms for 8 MiB.
-func (o *osFile) Map(off int64, n int) (b []byte, err error) {
+func (o *osFile) Map(off int64, n int) (b []byte, unmap func() error, err error) {
 	err = o.control(func(fd int) error {
 		if b, err = unix.Mmap(fd, off, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
 			_ = unix.Madvise(b, unix.MADV_RANDOM)
 		}
 		return err
 	})
-	return b, o.wrap("map", err)
+	return b, func() error { return unix.Munmap(b) }, o.wrap("map", err)
 }
-
-// Unmap ends a mapping that Map made.
-func Unmap(b []byte) error { return unix.Munmap(b) }
 
 // Cached implements Cacher.
 func (o *osFile) Cached(n int64) bool {

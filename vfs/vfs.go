@@ -108,13 +108,14 @@ type Scatterer interface {
 
 // Mapper is a File whose bytes can be written by storing them. It is optional.
 type Mapper interface {
-	// Map maps bytes [off, off+n) for writing, shared with everybody who reads the file:
-	// what was stored there is in the file, as if it had been written, also when the
-	// process is killed a moment later, and Sync makes it durable. off is a multiple of
-	// MapUnit. The bytes are within the file, and preallocated: to store where the disk
-	// is full or broken, or the file was cut, is a memory fault. The slice is the
-	// caller's until Unmap of this package, so it is a mapping of the operating system's.
-	Map(off int64, n int) ([]byte, error)
+	// Map maps bytes [off, off+n) for reading and writing, shared with everybody who reads
+	// or writes the file: what was stored there is in the file, as if it had been written,
+	// also when the process is killed a moment later, and Sync makes it durable. off is a
+	// multiple of MapUnit. The bytes are within the file, and preallocated: to store where
+	// the disk is full or broken, or the file was cut, is a memory fault, and to load where
+	// it cannot be read. b is memory of the operating system's, whole pages that nothing
+	// else uses, and the caller's until unmap, whether the file is closed before or not.
+	Map(off int64, n int) (b []byte, unmap func() error, err error)
 }
 
 // Cacher is a File that knows what of it is in memory. It is optional.

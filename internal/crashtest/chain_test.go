@@ -78,7 +78,7 @@ func segment(t *testing.T, disk *memfs.FS, num uint64, store base.ID, end wal.Po
 	}
 	s.Link(end, 0, prev)
 	s.Append(frame.Header{Kind: frame.KindCommit, Seq: num, Count: 1}, []byte("payload"))
-	if err := s.WriteOut(true); err != nil {
+	if err := s.WriteOut(); err != nil {
 		t.Fatal(err)
 	}
 	return s, buf

@@ -194,7 +194,7 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 	}
 	m := Moment{At: at, Complete: c == memfs.Everything()}
 	x := &examination{h: v.r.History, m: m, image: image, written: written, relaxed: v.r.relaxed,
-		silent: v.e.Workload.Failing || v.outer != ""}
+		silent: v.e.Workload.Failing || v.outer != "", partial: v.e.Workload.Mapped}
 	if v.outer != "" {
 		v.e.Nested++
 	}

@@ -39,7 +39,11 @@ type Run struct {
 // NewRun prepares a run on an empty disk. Equal seeds make equal values, not
 // equal interleavings.
 func NewRun(w *Workload, seed uint64) *Run {
-	r := newRunOn(memfs.New(), w.Relaxed)
+	disk := memfs.New()
+	if w.Mapped {
+		disk.AllowMaps()
+	}
+	r := newRunOn(disk, w.Relaxed)
 	r.rand = rand.New(rand.NewPCG(seed, 0xC0A5))
 	return r
 }

@@ -15,6 +15,7 @@ import (
 type Workload struct {
 	Name    string
 	Relaxed bool // commits are relaxed unless they say otherwise
+	Mapped  bool // log segments of relaxed commits are mapped
 	Failing bool // some operations fail on purpose
 	// Concurrent: several goroutines commit, so that nobody knows at any moment what
 	// the store ought to show.
@@ -43,6 +44,12 @@ var Workloads = []*Workload{
 	{Name: "large-transaction", Do: opened(largeTransaction)},
 	{Name: "large-relaxed", Relaxed: true, Do: opened(largeTransaction)},
 	{Name: "range-deletes", Do: opened(rangeDeletes)},
+	{Name: "relaxed-mapped", Relaxed: true, Mapped: true, Do: opened(relaxedCommits)},
+	{Name: "mixed-durability-mapped", Relaxed: true, Mapped: true, Concurrent: true, Do: gathering(mixedDurability)},
+	{Name: "segment-change-mapped", Relaxed: true, Mapped: true, Concurrent: true, Do: gathering(segmentChange)},
+	{Name: "rest-mapped", Relaxed: true, Mapped: true, Do: opened(rest)},
+	{Name: "scanned-mapped", Relaxed: true, Mapped: true, Do: opened(scanned)},
+	{Name: "large-mapped", Relaxed: true, Mapped: true, Do: opened(largeTransaction)},
 	{Name: "failed-write", Failing: true, Do: opened(failedWrite)},
 	{Name: "failed-write-group", Failing: true, Relaxed: true, Concurrent: true, Do: gathering(failedWriteGroup)},
 	{Name: "no-space", Failing: true, Do: opened(noSpace)},

@@ -32,7 +32,7 @@ type Engine struct {
 	closing sync.Once
 
 	budget  *arena.Budget
-	arenas  *arena.Pool
+	buffers *tree.Buffers
 	pages   *cache.Cache
 	tables  *tablefiles.Files
 	walked  compact.Walked

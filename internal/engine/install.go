@@ -63,6 +63,12 @@ func (e *Engine) recordSegment(seg manifest.Segment) error {
 // install makes an edit durable and then visible: tables become part of the version,
 // the layers they came from, if any, go.
 func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...*tree.Layer) error {
+	if err := tree.Intact(flushed); err != nil {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		e.poison(err)
+		return err
+	}
 	done, err := e.record(edit, tables, flushed)
 	if err == nil {
 		e.letGo(done, flushed)

@@ -55,7 +55,7 @@ func newEngine(cfg config.Config) *Engine {
 		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
-	e.arenas = arena.NewPool(e.budget, arena.ClassMemtable).Leave()
+	e.buffers = tree.NewBuffers(e.budget)
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
@@ -181,7 +181,7 @@ func (e *Engine) release0() error {
 	e.Epochs.Drain()
 	e.pages.Close()
 	e.tables.DropAhead()
-	errs = append(errs, e.arenas.Close())
+	errs = append(errs, e.buffers.Close())
 	if e.manifest != nil {
 		errs = append(errs, e.manifest.Close())
 	}

@@ -42,8 +42,8 @@ func (e *Engine) recover(names []string) error {
 
 func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
-		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.store, ReadOnly: e.cfg.ReadOnly, Arenas: e.arenas, Tables: e.tables,
-		FreeMemory:  e.freeMemory,
+		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
+		FreeMemory:  e.buffers.Free,
 		WriteMemory: e.writeMemory,
 		NextFileNum: func() uint64 { return e.nextFile },
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },

@@ -69,11 +69,11 @@ func (e *Engine) memtablesFull(need, count int, limit int64) bool {
 	if e.commit.spare != nil { // counted already
 		more = 0
 	}
-	if e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+more > limit {
+	if e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+more > limit {
 		return true
 	}
 	if e.budget.UsedBy(arena.ClassMemtable)+more > limit {
-		e.arenas.Trim()
+		e.buffers.Trim()
 	}
 	return false
 }
@@ -149,17 +149,18 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
 		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
+	relaxed := c.shape.MostRelaxed()
 	c.mu.Unlock()
 	if old != nil {
 		e.dropSpare(old)
 	}
-	m, err := e.newMemory(size, records)
+	m, err := e.newMemory(size, records, relaxed)
 	if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
-		m, err = e.newMemory(size, records)
+		m, err = e.newMemory(size, records, relaxed)
 	}
 	if reserve.IsFull(err) && mayBeSmall {
 		size = max(smallSegmentBytes, (need+4095)&^4095)
-		m, err = e.newSmallMemory(size, max(size/16, count)+64)
+		m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed)
 	}
 	c.mu.Lock()
 	c.preparing, c.spare = false, m
@@ -169,42 +170,27 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is durable before it is used (E4).
-func (e *Engine) newMemory(size, records int) (m *tree.Memory, err error) {
+func (e *Engine) newMemory(size, records int, relaxed bool) (m *tree.Memory, err error) {
 	err = e.withReserve(size, func() error {
-		m, err = e.newSmallMemory(size, records)
+		m, err = e.newSmallMemory(size, records, relaxed)
 		return err
 	})
 	return m, err
 }
 
 // newSmallMemory is newMemory without space put aside for the flush.
-func (e *Engine) newSmallMemory(size, records int) (*tree.Memory, error) {
-	e.segmentBytes.Store(int64(size))
+func (e *Engine) newSmallMemory(size, records int, relaxed bool) (*tree.Memory, error) {
 	e.awaitMemory(size, tree.IndexBytes(size, records))
-	buf, err := e.arenas.Get(size)
-	if err != nil {
-		return nil, err
-	}
-	index, err := e.arenas.Get(tree.IndexBytes(size, records))
-	if err != nil {
-		e.arenas.Put(buf)
-		return nil, err
-	}
-	if len(index) > arena.HugeBytes && !e.commit.hurry.Load() {
-		arena.Touch(index)
-	}
-	seg, err := e.newSegment(buf)
-	if err == nil {
-		if err = seg.Fill(!e.cfg.Relaxed, e.commit.hurry.Load); err != nil {
-			seg.Close()
+	hurry := e.commit.hurry.Load
+	return e.buffers.Memory(size, records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
+		seg, err := e.newSegment(size, relaxed, buffer)
+		if err == nil {
+			if err = seg.Fill(!relaxed, hurry); err != nil {
+				seg.Drop()
+			}
 		}
-	}
-	if err != nil {
-		e.arenas.Put(buf)
-		e.arenas.Put(index)
-		return nil, err
-	}
-	return tree.NewMemory(seg, buf, index, records, e.freeMemory), nil
+		return seg, err
+	})
 }
 
 // awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
@@ -215,22 +201,22 @@ func (e *Engine) awaitMemory(arenaBytes, indexBytes int) {
 	for range 2500 {
 		e.Epochs.Collect()
 		promised := e.tables.Promised()
-		fits := e.pages.Room(e.arenas.Growth(arenaBytes, indexBytes) + promised)
+		fits := e.pages.Room(e.buffers.Growth(arenaBytes, indexBytes) + promised)
 		if !fits {
-			e.arenas.Trim()
+			e.buffers.Trim()
 			fits = e.pages.Room(n + promised)
 		}
-		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.arenas.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
+		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
 			return
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
 }
 
-func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
+func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
 	e.manifestMu.Lock()
 	defer e.manifestMu.Unlock()
-	seg, err := e.createSegment(buf)
+	seg, err := e.createSegment(size, relaxed, buffer)
 	if err != nil {
 		return nil, err
 	}
@@ -240,12 +226,12 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 		err = e.syncDir()
 	}
 	if err != nil {
-		seg.Close()
+		seg.Drop()
 		e.cfg.FS.Remove(e.path(base.FileLog, num))
 		return nil, err
 	}
 	if err := e.recordSegment(manifest.Segment{Num: num, File: seg.File}); err != nil {
-		seg.Close()
+		seg.Drop()
 		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
 			e.cfg.FS.Remove(e.path(base.FileLog, num))
 		}
@@ -258,10 +244,11 @@ func (e *Engine) newSegment(buf []byte) (*wal.Segment, error) {
 	return seg, nil
 }
 
-// createSegment makes the file of a segment, of that of an old one if there is one as large.
-// If there is not, those there are will not serve: their space is freed beside what goes on
-// here, which others wait for. manifestMu is held.
-func (e *Engine) createSegment(buf []byte) (*wal.Segment, error) {
+// createSegment makes the file of a segment: where few commits wait for syncs one that is
+// mapped for its arena, else of that of an old one if there is one as large. If there is not,
+// those there are will not serve: their space is freed beside what goes on here, which others
+// wait for. manifestMu is held.
+func (e *Engine) createSegment(size int, relaxed bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
 	soon := func(path string) error {
 		if err := vfs.RemoveSoon(e.cfg.FS, path, true); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -269,17 +256,24 @@ func (e *Engine) createSegment(buf []byte) (*wal.Segment, error) {
 		return nil
 	}
 	num := e.newFileNum()
-	if u := e.shelf.Take(len(buf)); u != nil {
-		seg, err := wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.store, buf)
-		if err == nil {
-			return seg, nil
+	if relaxed {
+		seg, err = wal.CreateMapped(e.cfg.FS, e.path(base.FileLog, num), num, e.store, size, buffer)
+	} else {
+		var buf []byte
+		if buf, err = buffer(); err != nil {
+			return nil, err
 		}
-		e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
-		e.removeWith(soon, u.Name()) // or, if only what it returned was wrong:
-		e.removeWith(soon, e.path(base.FileLog, num))
-		num = e.newFileNum()
+		if u := e.shelf.Take(size); u != nil {
+			if seg, err = wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.store, buf); err == nil {
+				return seg, nil
+			}
+			e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
+			e.removeWith(soon, u.Name()) // or, if only what it returned was wrong:
+			e.removeWith(soon, e.path(base.FileLog, num))
+			num = e.newFileNum()
+		}
+		seg, err = wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
 	}
-	seg, err := wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
 	if err == nil {
 		e.clearShelf(soon)
 	}
@@ -311,18 +305,6 @@ func (e *Engine) countRangeDeletes(m *tree.Memory) {
 	n := int64(m.RangeDeleteBytes())
 	e.budget.Add(arena.ClassMemtable, n-m.Heap)
 	m.Heap = n
-}
-
-// freeMemory returns a memtable's buffers once nobody reads it. They are for the next one,
-// unless segments have outgrown them.
-func (e *Engine) freeMemory(m *tree.Memory) {
-	e.budget.Add(arena.ClassMemtable, -m.Heap)
-	put := e.arenas.Put
-	if next := int(e.segmentBytes.Load()); next > 0 && !arena.Serves(len(m.Buf), next) {
-		put = e.arenas.Discard
-	}
-	put(m.Buf)
-	put(m.Memory())
 }
 
 // dropSpare gives back a spare that is too small. Its file stays until the log

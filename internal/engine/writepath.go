@@ -183,7 +183,7 @@ func (e *Engine) append(w *Write) *pending {
 		})
 	}
 	e.counters.CommittedBytes.Add(int64(w.Bytes))
-	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count)
+	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count, w.Durable)
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		signal(e.wake)
@@ -250,7 +250,7 @@ func (e *Engine) lead(p *pending) {
 	for relaxed < len(batch) && !batch[relaxed].durable {
 		relaxed++
 	}
-	err := wal.WriteOut(segments, relaxed < len(batch))
+	err := wal.WriteOut(segments)
 	mustSync := err == nil && relaxed < len(batch)
 	if mustSync && relaxed > 0 {
 		c.mu.Lock()
@@ -405,7 +405,7 @@ func (e *Engine) resume() error {
 	e.rotate(c.goodEnd, c.goodSum)
 	segments := slices.Clone(c.unsynced)
 	c.mu.Unlock()
-	err := wal.WriteOut(segments, true)
+	err := wal.WriteOut(segments)
 	if err == nil {
 		err = wal.SyncAll(segments)
 	}

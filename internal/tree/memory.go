@@ -57,9 +57,12 @@ func (m *Memory) AwaitsLink() bool {
 // Untouched returns what of the arena somebody should touch now (arena.Touch), beside the
 // commits: the huge page behind the one that commits have come to. It returns nil if there
 // is none, and each only once. The commit that touched it first would wait for it, 4.3 ms
-// where memory is fresh. As long as that takes nothing can be mapped, so it begins where
-// the log's window (wal) has just been moved. The memtable's writer calls it.
+// where memory is fresh. Zeros go ahead of commits to a mapped arena. The memtable's writer
+// calls it.
 func (m *Memory) Untouched() []byte {
+	if m.Seg.Mapped() {
+		return nil
+	}
 	tail, _ := m.Seg.Tail()
 	next := tail.Offset()&^(arena.HugeBytes-1) + arena.HugeBytes
 	if next-tail.Offset() > touchAhead || next < m.touched || next >= int64(len(m.Buf)) {
@@ -77,6 +80,63 @@ func (m *Memory) Unref() {
 	if m.refs.Add(-1) == 0 {
 		m.free(m)
 	}
+}
+
+// Buffers is where memtables get their memory, and take it back to.
+type Buffers struct {
+	*arena.Pool
+	budget *arena.Budget
+	size   atomic.Int64 // of the last arena
+}
+
+// NewBuffers returns Buffers whose memory counts toward b.
+func NewBuffers(b *arena.Budget) *Buffers {
+	return &Buffers{Pool: arena.NewPool(b, arena.ClassMemtable).Leave(), budget: b}
+}
+
+// Memory makes a memtable for that many records over a segment of size bytes, which create
+// makes. It takes its arena from buffer, unless that is its file. With touch a large index is
+// brought into memory first.
+func (b *Buffers) Memory(size, records int, touch bool, create func(buffer func() ([]byte, error)) (*wal.Segment, error)) (*Memory, error) {
+	b.size.Store(int64(size))
+	index, err := b.Get(IndexBytes(size, records))
+	if err != nil {
+		return nil, err
+	}
+	if touch && len(index) > arena.HugeBytes {
+		arena.Touch(index)
+	}
+	var buf []byte
+	seg, err := create(func() (_ []byte, err error) {
+		buf, err = b.Get(size)
+		return buf, err
+	})
+	if err != nil {
+		b.Put(buf)
+		b.Put(index)
+		return nil, err
+	}
+	if seg.Mapped() {
+		b.budget.Add(arena.ClassMemtable, int64(size))
+	}
+	return NewMemory(seg, seg.Buffer(), index, records, b.Free), nil
+}
+
+// Free takes back the memory of a memtable that nobody reads. It is for the next one, unless
+// segments have outgrown it.
+func (b *Buffers) Free(m *Memory) {
+	b.budget.Add(arena.ClassMemtable, -m.Heap)
+	put := b.Put
+	if next := int(b.size.Load()); next > 0 && !arena.Serves(len(m.Buf), next) {
+		put = b.Discard
+	}
+	if m.Seg != nil && m.Seg.Mapped() {
+		b.budget.Add(arena.ClassMemtable, -int64(len(m.Buf)))
+		go m.Seg.Unmap() // every processor is told, which takes 40 us, or milliseconds if it is large
+	} else {
+		put(m.Buf)
+	}
+	put(m.Table.Memory())
 }
 
 // IndexBytes returns the size of the index of a memtable of that many records over an

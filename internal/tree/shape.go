@@ -50,7 +50,7 @@ const (
 // Shape decides how large the next log segment and its memtable are. It learns from those
 // before. The zero value is that of a store just opened whose commits are durable.
 type Shape struct {
-	Relaxed bool // few commits wait for a sync
+	Relaxed bool // few commits wait for a sync: less than half of those to the segment before
 
 	bytes  int // of the next segment
 	record int // bytes of segment per record, as the last one had
@@ -59,6 +59,7 @@ type Shape struct {
 	commit  int // bytes that the largest takes
 	commits int // bytes of all
 	entries int
+	waiting int // how many wait for a sync, less those that do not
 }
 
 // least is the size of the first segment.
@@ -69,11 +70,24 @@ func (s *Shape) least() int {
 	return MinSegment
 }
 
-// Saw learns from a commit of count entries to the active segment, of which it takes n bytes.
-func (s *Shape) Saw(n, count int) {
+// Saw learns from a commit of count entries to the active segment, of which it takes n bytes,
+// and which waits for a sync if it is durable.
+func (s *Shape) Saw(n, count int, durable bool) {
+	if s.waiting--; durable {
+		s.waiting += 2
+	}
 	s.commit = max(s.commit, n+wal.OverheadBytes)
 	s.commits += n
 	s.entries += count
+}
+
+// MostRelaxed reports whether few commits wait for a sync, as far as those to the active segment
+// tell.
+func (s *Shape) MostRelaxed() bool {
+	if s.waiting == 0 {
+		return s.Relaxed
+	}
+	return s.waiting < 0
 }
 
 // Next returns the size in bytes of the next segment, whose first commit takes need
@@ -117,7 +131,8 @@ func (s *Shape) learn(m *Memory) int {
 	tail, _ := m.Seg.Tail()
 	used := int(tail.Offset())
 	s.record = max(16, used/m.Len())
-	s.commit, s.commits, s.entries = 0, 0, 0
+	s.Relaxed = s.MostRelaxed()
+	s.commit, s.commits, s.entries, s.waiting = 0, 0, 0, 0
 	return used
 }
 

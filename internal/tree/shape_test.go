@@ -49,8 +49,8 @@ func TestShape(t *testing.T) {
 // thrown away, and they wait for another; and its index should be as large as it takes.
 func TestShapeFollowsCommits(t *testing.T) {
 	var s Shape
-	s.Saw(100, 1)
-	s.Saw(1<<20-wal.OverheadBytes, 1)
+	s.Saw(100, 1, true)
+	s.Saw(1<<20-wal.OverheadBytes, 1, true)
 	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50-wal.OverheadBytes/2)*3/4)+512 {
 		t.Errorf("%d bytes, %d records", size, records)
 	}
@@ -94,6 +94,34 @@ func TestNextDue(t *testing.T) {
 	} {
 		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
 			t.Errorf("relaxed %v, capacity %d: not due from %d on", c.relaxed, c.capacity, c.from)
+		}
+	}
+}
+
+// TestShapeFollowsDurability: whether few commits wait for a sync is what most to the last
+// segment did.
+func TestShapeFollowsDurability(t *testing.T) {
+	for _, c := range []struct {
+		before          bool
+		durable, others int
+		want            bool
+	}{
+		{true, 0, 9, true}, {true, 4, 5, true}, {true, 5, 4, false}, {false, 4, 5, true}, {false, 9, 0, false},
+		{true, 5, 5, true}, {false, 5, 5, false}, // as it was
+	} {
+		s := Shape{Relaxed: c.before}
+		for range c.durable {
+			s.Saw(100, 1, true)
+		}
+		for range c.others {
+			s.Saw(100, 1, false)
+		}
+		if s.Relaxed != c.before {
+			t.Error("changed within a segment")
+		}
+		s.Note(sealedMemory(t, 1000), 64<<20)
+		if s.Relaxed != c.want {
+			t.Errorf("%+v: %v", c, s.Relaxed)
 		}
 	}
 }

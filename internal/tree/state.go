@@ -18,6 +18,20 @@ type Layer struct {
 	Seq    uint64 // ingest: greatest sequence of its runs
 }
 
+// Intact returns an error if the log that layers were read from is not what was committed
+// (wal.Segment.Intact).
+func Intact(layers []*Layer) error {
+	for _, l := range layers {
+		if l.Mem == nil || l.Mem.Seg == nil {
+			continue
+		}
+		if err := l.Mem.Seg.Intact(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Tables returns the ingested tables.
 func (l *Layer) Tables() (all []*Handle) {
 	for _, r := range l.Ingest {

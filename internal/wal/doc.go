@@ -1,7 +1,7 @@
 // Package wal reads and writes log segments. A segment's file and its arena in
 // memory hold the same bytes at the same offsets: a commit is encoded once, into
-// the arena, and reaches the file with one WriteAt for everything that is new, or, if
-// that is little and not to be synced, through a mapping of a part of the file.
+// the arena, and reaches the file with one WriteAt for everything that is new. Or the
+// arena is the file, mapped, and it is there with that (CreateMapped).
 //
 // # Format
 //
@@ -20,10 +20,12 @@
 //	W2 Written <= Tail; Synced <= Written; each only grows
 //	W3 a frame carries a durable mark that was true before the frame was written
 //	W4 in a file that was used before, a frame of KindEnd stands at Written
+//	W5 a file that was ever mapped is neither shortened nor used again
 //
 // # Lifetimes
 //
 // The arena belongs to the caller, who gives it to Create and may recycle it once
 // the segment's memtable is no longer read. Close keeps the arena. Retire keeps the file
-// too, open, for Reuse.
+// too, open, for Reuse. A mapped arena lasts until Unmap, whether the file is closed, or has
+// lost its name, before that or not.
 package wal

@@ -35,7 +35,7 @@ func TestFill(t *testing.T) {
 		}
 		s.Link(0, 0, 0)
 		commit(s, 1, 0, "a", "b")
-		check(t, s.WriteOut(true))
+		check(t, s.WriteOut())
 		check(t, s.Sync())
 		if tail, _ := s.Tail(); s.Synced() != tail {
 			t.Errorf("synced to %v of %v", s.Synced(), tail)

@@ -55,7 +55,7 @@ func (b *builder) commit(durable Position, keys ...string) {
 // files writes everything out and returns the files' bytes.
 func (b *builder) files() (files [][]byte) {
 	for _, s := range b.segs {
-		check(b.t, s.WriteOut(true))
+		check(b.t, s.WriteOut())
 		data, err := b.fs.ReadFile(s.name)
 		check(b.t, err)
 		files = append(files, data)

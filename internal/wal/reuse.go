@@ -15,22 +15,21 @@ import (
 // Used is the file of a segment that is not needed any more. The next one that uses it
 // needs no space, no zeros, and no fresh pages of the system's cache.
 type Used struct {
-	f      vfs.File
-	name   string
-	size   int
-	fill   int64
-	mapper vfs.Mapper // nil: what is in it cannot be mapped
-	ident  frame.Identity
+	f     vfs.File
+	name  string
+	size  int
+	fill  int64
+	ident frame.Identity
 }
 
 // Retire is Close of a segment whose file may be used again, which it returns; or nil, the
 // file being closed: if not all of the segment is synced, which would have to be written
-// then, if a write to it has failed, or if nobody knows what of the file is in the system's
-// cache.
+// then, if a write to it has failed, if its file is somebody's arena, or if nobody knows what
+// of the file is in the system's cache.
 func (s *Segment) Retire() *Used {
 	s.syncing.Lock()
 	known := false
-	if !s.closed && !s.failed && s.synced.Load() == s.tail.Load() {
+	if !s.closed && !s.failed && s.unmap == nil && s.synced.Load() == s.tail.Load() {
 		_, known = s.f.(vfs.Cacher)
 	}
 	if !known {
@@ -40,7 +39,7 @@ func (s *Segment) Retire() *Used {
 	}
 	defer s.syncing.Unlock()
 	s.closed = true
-	return &Used{f: s.f, name: s.name, size: len(s.buf), fill: max(s.fill, s.written.Load()), mapper: s.win.close(), ident: s.ident}
+	return &Used{f: s.f, name: s.name, size: len(s.buf), fill: max(s.fill, s.written.Load()), ident: s.ident}
 }
 
 // Size returns how long the file is.
@@ -61,12 +60,12 @@ func (u *Used) Close() error { return u.f.Close() }
 // with the old name is older than the log, whatever its header says. The caller syncs the
 // directory. After an error the file is closed, and still has its old name.
 func Reuse(fsys vfs.FS, u *Used, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
-	s := &Segment{Num: num, f: u.f, name: name, buf: buf, fill: u.fill, win: window{file: u.mapper}, reused: true}
+	s := &Segment{Num: num, f: u.f, name: name, buf: buf, fill: u.fill, reused: true}
 	for s.ident = u.ident; s.ident == u.ident; { // else frames of the last use would pass for those of this one
 		s.File = base.NewID()
 		s.ident = frame.NewIdentity(s.File)
 	}
-	err := s.prepare(store)
+	err := s.begin(store)
 	if err == nil {
 		err = takeName(fsys, u.name, name)
 	}

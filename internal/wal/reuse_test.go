@@ -23,7 +23,7 @@ func used(t *testing.T, f vfs.FS) *Used {
 	for seq := uint64(1); s.Room(20); seq++ {
 		commit(s, seq, 0, fmt.Sprintf("old%04d", seq))
 	}
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	check(t, s.Sync())
 	u := s.Retire()
 	if u == nil || u.Size() != lengthUnit || u.Name() != s.name || !u.Cached() {
@@ -88,7 +88,7 @@ func TestReuseTorn(t *testing.T) {
 	s.Link(0, 0, 0)
 	for _, key := range []string{"a", "b", "c"} {
 		b.commit(0, key)
-		check(t, s.WriteOut(true))
+		check(t, s.WriteOut())
 	}
 	whole := b.files()[0]
 	first, last := b.frame[0].Offset(), b.frame[2].Offset()
@@ -127,10 +127,10 @@ func TestReuseOneWriteMissing(t *testing.T) {
 	b.segs = append(b.segs, s)
 	s.Link(0, 0, 0)
 	commit(s, 1, 0, "a")
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	commit(s, 2, 0, "b")
 	f.Add(faultfs.Rule{Kinds: faultfs.Write, At: 2, Do: faultfs.Fail(syscall.EIO)})
-	if err := s.WriteOut(true); !errors.Is(err, syscall.EIO) {
+	if err := s.WriteOut(); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	file, err := f.Open(s.name)
@@ -148,7 +148,7 @@ func TestReuseOneWriteMissing(t *testing.T) {
 func TestRetireNotSynced(t *testing.T) {
 	s := create(t, memfs.New(), 1, lengthUnit)
 	s.Link(0, 0, 0)
-	check(t, s.WriteOut(false))
+	check(t, s.WriteOut())
 	if s.Retire() != nil {
 		t.Error("not synced")
 	}
@@ -156,7 +156,7 @@ func TestRetireNotSynced(t *testing.T) {
 	f := faultfs.New(memfs.New())
 	s = create(t, f, 1, lengthUnit)
 	s.Link(0, 0, 0)
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	f.Add(faultfs.Rule{Kinds: faultfs.Sync, Do: faultfs.Fail(syscall.EIO)})
 	if s.Sync() == nil || s.Retire() != nil {
 		t.Error("its sync failed")
@@ -164,7 +164,7 @@ func TestRetireNotSynced(t *testing.T) {
 	s = create(t, f, 2, lengthUnit)
 	f.Add(faultfs.Rule{Kinds: faultfs.Write, Do: faultfs.Fail(syscall.EIO)})
 	s.Link(0, 0, 0)
-	if s.WriteOut(true) == nil {
+	if s.WriteOut() == nil {
 		t.Error("a write that failed")
 	}
 	s.Abandon()

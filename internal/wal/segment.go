@@ -33,15 +33,16 @@ type Segment struct {
 	Num  uint64
 	File base.ID
 
-	f     vfs.File
-	name  string
-	buf   []byte                  // the arena: capacity of the segment
-	win   window                  // of the file
-	fill  int64                   // the file is written up to here, if only with zeros; of whoever fills or leads
-	piece int64                   // of zeros that the leader has written last
-	end   [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
-	ident frame.Identity
-	sum   uint32 // Sum of the last frame: the next one's Prev
+	f      vfs.File
+	name   string
+	buf    []byte                  // the arena: capacity of the segment
+	unmap  func() error            // ends the mapping of the file that buf is; nil: it is none
+	mapped atomic.Bool             // what is stored in buf is in the file
+	fill   int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
+	piece  int64                   // of zeros that Append has written last
+	end    [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
+	ident  frame.Identity
+	sum    uint32 // Sum of the last frame: the next one's Prev
 
 	tail    atomic.Int64 // end of the frames appended
 	written atomic.Int64 // end of the bytes WriteAt has returned for
@@ -59,43 +60,44 @@ type Segment struct {
 // header. The caller syncs the directory. Space for the whole segment is
 // reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
 func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
+	return makeSegment(fsys, name, num, store, buf, len(buf))
+}
+
+func makeSegment(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte, size int) (*Segment, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create log segment: %w", err)
 	}
 	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, buf: buf}
 	s.ident = frame.NewIdentity(s.File)
-	if err := s.prepare(store); err != nil {
-		f.Close()
-		return nil, errors.Join(fmt.Errorf("create log segment %s: %w", name, err), fsys.Remove(name))
+	err = s.reserve(size)
+	if err == nil {
+		err = s.begin(store)
+	}
+	if err != nil {
+		return nil, s.withdraw(fsys, err)
 	}
 	return s, nil
 }
 
-func (s *Segment) prepare(store base.ID) error {
-	if !s.reused {
-		if err := s.reserve(); err != nil {
-			return err
-		}
-	}
+// withdraw closes and removes the file of a segment that cannot be made because of err.
+func (s *Segment) withdraw(fsys vfs.FS, err error) error {
+	s.f.Close()
+	return errors.Join(fmt.Errorf("create log segment %s: %w", s.name, err), fsys.Remove(s.name))
+}
+
+// begin writes and syncs the header.
+func (s *Segment) begin(store base.ID) error {
 	h := base.AppendFileHeader(s.buf[:0], base.FileHeader{
 		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num, Reused: s.reused})
 	s.tail.Store(int64(len(h)))
-	if err := s.WriteOut(true); err != nil {
+	if err := s.WriteOut(); err != nil {
 		return err
 	}
 	return s.Sync()
 }
 
 var zeros [256 << 10]byte
-
-// Zeros go ahead of what is written and not synced next, if that is no more than mostPiece
-// bytes: first firstPiece of them, for there may be few commits, then twice as many each time,
-// up to mostPiece.
-const (
-	firstPiece = 16 << 10
-	mostPiece  = 128 << 10
-)
 
 // firstFill is how many bytes Fill writes where nothing is synced.
 const firstFill = 1 << 20
@@ -105,7 +107,7 @@ const firstFill = 1 << 20
 // recorded as used when it is written to, at the first sync through the file system's
 // journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync the
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
-// of them. Without, it is only the beginning: the rest goes ahead of the commits (zerosTo),
+// of them. Without, it is only the beginning: the rest goes ahead of the commits (storeLong),
 // so that no zeros are written that nobody has a use for. After an error the segment must
 // not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
@@ -140,15 +142,14 @@ func (s *Segment) fillPiece(used, size int64) error {
 
 // reserve makes sure that no write inside the segment can run out of space, by
 // writing zeros where the file system cannot preallocate.
-func (s *Segment) reserve() error {
-	err := s.f.Preallocate(0, int64(len(s.buf)))
+func (s *Segment) reserve(size int) error {
+	err := s.f.Preallocate(0, int64(size))
 	if !errors.Is(err, errors.ErrUnsupported) {
-		s.win.file, _ = s.f.(vfs.Mapper)
 		return err
 	}
-	s.fill = int64(len(s.buf))
-	for off := 0; off < len(s.buf); off += len(zeros) {
-		if _, err := s.f.WriteAt(zeros[:min(len(zeros), len(s.buf)-off)], int64(off)); err != nil {
+	s.fill = int64(size)
+	for off := 0; off < size; off += len(zeros) {
+		if _, err := s.f.WriteAt(zeros[:min(len(zeros), size-off)], int64(off)); err != nil {
 			return err
 		}
 	}
@@ -178,19 +179,35 @@ func (s *Segment) Room(n int) bool {
 	return s.tail.Load()+int64(frame.PaddedBytes(n)) <= int64(len(s.buf))
 }
 
-// Append encodes a frame, whose payload comes in parts, into the arena; nothing is
-// written to the file yet. It returns the offset of the payload. There must be Room.
+// Append encodes a frame, whose payload comes in parts, into the arena. It is not written to
+// the file yet, unless that is the arena. Append returns the offset of the payload. There must
+// be Room.
 func (s *Segment) Append(h frame.Header, payload ...[]byte) (at int64) {
 	off := s.tail.Load()
-	n := 0
-	for _, part := range payload {
-		n += copy(s.buf[off+frame.HeaderBytes+int64(n):], part)
+	end := int64(0)
+	if !s.mapped.Load() || !survives(func() { end = s.encode(off, h, payload) }) {
+		s.detach()
+		end = s.encode(off, h, payload)
 	}
-	end := off + int64(frame.PaddedBytes(n))
-	h.Prev = s.sum
-	s.sum = frame.Put(s.buf[off:end], s.ident, off, n, h).Sum
 	s.tail.Store(end)
 	return off + frame.HeaderBytes
+}
+
+// encode puts a frame at offset off of the arena, and returns where it ends.
+func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64) {
+	n := 0
+	for _, part := range payload {
+		n += len(part)
+	}
+	end = off + int64(frame.PaddedBytes(n))
+	if at := off + frame.HeaderBytes; !s.mapped.Load() || !s.storeLong(payload, at, end) {
+		for _, part := range payload {
+			at += int64(copy(s.buf[at:], part))
+		}
+	}
+	h.Prev = s.sum
+	s.sum = frame.Put(s.buf[off:end], s.ident, off, n, h).Sum
+	return end
 }
 
 // Tail returns the position behind the last frame appended, and its Sum.
@@ -199,46 +216,35 @@ func (s *Segment) Tail() (Position, uint32) { return At(s.Num, s.tail.Load()), s
 // Capacity returns the segment's size in bytes.
 func (s *Segment) Capacity() int { return len(s.buf) }
 
-// Buffer returns the arena.
+// Buffer returns the arena: the slice given to Create, or the mapped file.
 func (s *Segment) Buffer() []byte { return s.buf }
 
-// WriteOut writes to the file what has been appended up to now; a little of it through a
-// mapping, unless it is to be synced next: the sync would take longer.
-func (s *Segment) WriteOut(sync bool) error {
+// WriteOut writes to the file what has been appended up to now.
+func (s *Segment) WriteOut() error {
 	from, to := s.written.Load(), s.tail.Load()
 	if from == to {
 		return nil
 	}
-	if err := s.write(from, to, sync); err != nil {
-		return fmt.Errorf("write log segment %s at offset %d: %w", s.name, from, err)
+	if !s.mapped.Load() { // looked at after tail: detach comes before what it was for is appended
+		if err := s.write(from, to); err != nil {
+			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, from, err)
+		}
 	}
 	s.written.Store(to)
 	return nil
 }
 
-// write writes what lies between two offsets: a little of it through the mapping, unless it
-// is to be synced. What is to stand behind it, where an earlier use of the file has left
-// something, comes first: so there is no moment at which all of it is in the file and it
-// does not end there.
-func (s *Segment) write(from, to int64, sync bool) error {
-	behind := s.behind(to)
-	ahead := !sync && s.wantsZeros(to-from) && s.zerosTo(behind, from)
-	mapped := ahead && s.win.takes(int(to-from))
-	if behind-to == frame.HeaderBytes {
+// write writes what lies between two offsets. What is to stand behind it, where an earlier use
+// of the file has left something, comes first: so there is no moment at which all of it is in
+// the file and it does not end there.
+func (s *Segment) write(from, to int64) (err error) {
+	if s.behind(to)-to == frame.HeaderBytes {
 		frame.PutEnd(&s.end, s.ident, to)
-		if err := s.put(s.end[:], to, mapped); err != nil {
-			return err
-		}
+		_, err = s.f.WriteAt(s.end[:], to)
 	}
-	return s.put(s.buf[from:to], from, mapped)
-}
-
-// put writes p at offset off, through the mapping if it is mapped and that works.
-func (s *Segment) put(p []byte, off int64, mapped bool) error {
-	if mapped && s.win.store(p, off, int64(len(s.buf))) {
-		return nil
+	if err == nil {
+		_, err = s.f.WriteAt(s.buf[from:to], from)
 	}
-	_, err := s.f.WriteAt(p, off)
 	s.failed = s.failed || err != nil
 	return err
 }
@@ -250,31 +256,6 @@ func (s *Segment) behind(to int64) int64 {
 		return end
 	}
 	return to
-}
-
-// wantsZeros reports whether zeros are worth writing ahead of n bytes: not of the first ones
-// if there are many, for they may be all.
-func (s *Segment) wantsZeros(n int64) bool {
-	if s.piece == 0 && n > firstPiece/2 {
-		s.piece = firstPiece / 2
-		return false
-	}
-	return n <= mostPiece
-}
-
-// zerosTo sees to it that the file is written up to an offset, and reports whether it is;
-// frames end at from. The page cache makes large pages for a long write, small ones for a
-// short one, and those cost more than the bytes: to write 4 to 128 KiB at a time takes half
-// to four fifths of the time where zeros were written before, those counted in. A store to a
-// page that is not in the cache takes 3.6 us, to one of those 0.06.
-func (s *Segment) zerosTo(to, from int64) bool {
-	for s.fill < to {
-		s.piece = min(max(2*s.piece, firstPiece), mostPiece)
-		if s.fillPiece(s.behind(from), s.piece) != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // Abandon gives up what has been appended but not written: it failed, and the
@@ -314,14 +295,13 @@ func (s *Segment) Close() error {
 	}
 	s.closed = true
 	s.synced.Store(s.written.Load())
-	s.win.close()
 	return s.f.Close()
 }
 
 // WriteOut writes out what has been appended to segments, which are given oldest first.
-func WriteOut(segments []*Segment, sync bool) error {
+func WriteOut(segments []*Segment) error {
 	for _, s := range segments {
-		if err := s.WriteOut(sync); err != nil {
+		if err := s.WriteOut(); err != nil {
 			return err
 		}
 	}

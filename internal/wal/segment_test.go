@@ -52,12 +52,13 @@ func TestWorkedExample(t *testing.T) {
 	f, err := m.Create("000007.log")
 	check(t, err)
 	s := &Segment{Num: 7, File: fileID, f: f, name: "000007.log", buf: make([]byte, 4096), ident: frame.NewIdentity(fileID)}
-	check(t, s.prepare(storeID))
+	check(t, s.reserve(4096))
+	check(t, s.begin(storeID))
 	s.Link(At(5, 4096), At(5, 4096), 0xAABBCCDD)
 	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00apple"), []byte("green"))
 	payload = frame.AppendEntry(payload, base.KindDelete, []byte("\x00pear"), nil)
 	s.Append(frame.Header{Kind: frame.KindCommit, Seq: 41, Count: 2, Durable: uint64(At(5, 4096))}, payload)
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	got, err := m.ReadFile("000007.log")
 	check(t, err)
 	end, _ := s.Tail()
@@ -124,8 +125,8 @@ func TestSegmentLife(t *testing.T) {
 	if s.Synced() != At(3, 64) {
 		t.Errorf("synced %v", s.Synced())
 	}
-	check(t, s.WriteOut(true))
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
+	check(t, s.WriteOut())
 	check(t, s.Sync())
 	if s.Written() != end.Offset() || s.Synced() != end {
 		t.Errorf("written %d, synced %v, want %v", s.Written(), s.Synced(), end)
@@ -164,7 +165,7 @@ func TestOneWritePerGroup(t *testing.T) {
 	for i := range 5 {
 		commit(s, uint64(i+1), 0, "k")
 	}
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	if n := len(f.Trace(faultfs.Write)); n != 1 {
 		t.Errorf("%d writes", n)
 	}
@@ -186,7 +187,7 @@ func TestHeaderIsSynced(t *testing.T) {
 		t.Error(err)
 	}
 	s.Link(0, 0, 0)
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	if bytes.Contains(afterPowerCut(), s.Buffer()[64:120]) {
 		t.Error("survives without a sync; the test shows nothing")
 	}
@@ -201,7 +202,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	f := faultfs.New(memfs.New())
 	s := create(t, f, 1, 4096)
 	s.Link(0, 0, 0)
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	rule := f.Add(faultfs.Rule{Kinds: faultfs.Sync, Do: faultfs.Fail(syscall.EIO)})
 	for range 3 {
 		if err := s.Sync(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "000001.log") {
@@ -217,11 +218,11 @@ func TestFailedWrite(t *testing.T) {
 	f := faultfs.New(memfs.New())
 	s := create(t, f, 1, 4096)
 	s.Link(0, 0, 0)
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	end, _ := s.Tail()
 	commit(s, 1, 0, "lost")
 	f.Add(faultfs.Rule{Kinds: faultfs.Write, Do: faultfs.Short(faultfs.Half, syscall.EIO)})
-	if err := s.WriteOut(true); !errors.Is(err, syscall.EIO) || s.Written() != end.Offset() {
+	if err := s.WriteOut(); !errors.Is(err, syscall.EIO) || s.Written() != end.Offset() {
 		t.Errorf("%v, written %d", err, s.Written())
 	}
 	s.Abandon()
@@ -300,11 +301,11 @@ func TestConcurrentUse(t *testing.T) {
 			}
 		})
 	}
-	loop(func() error { return s.WriteOut(false) })
+	loop(func() error { return s.WriteOut() })
 	loop(s.Sync)
 	loop(s.Sync)
 	wg.Wait()
-	check(t, s.WriteOut(true))
+	check(t, s.WriteOut())
 	check(t, s.Sync())
 	end, _ := s.Tail()
 	if s.Synced() != end {

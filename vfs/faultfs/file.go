@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -58,6 +59,14 @@ func (h *file) Size() (size int64, err error) {
 func (h *file) Cached(n int64) bool {
 	c, ok := h.inner.(vfs.Cacher)
 	return ok && c.Cached(n)
+}
+
+// Map implements vfs.Mapper, if the file below does. No rule is asked about what is stored.
+func (h *file) Map(off int64, n int) ([]byte, func() error, error) {
+	if m, ok := h.inner.(vfs.Mapper); ok {
+		return m.Map(off, n)
+	}
+	return nil, nil, errors.ErrUnsupported
 }
 
 func (h *file) ReadAt(p []byte, off int64) (int, error) {

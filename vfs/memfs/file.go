@@ -44,8 +44,7 @@ func (h *file) check(writes bool, off, n int64) error {
 func (h *file) Cached(int64) bool { return true }
 
 func (h *file) ReadAt(p []byte, off int64) (int, error) {
-	h.fs.mu.RLock()
-	defer h.fs.mu.RUnlock()
+	defer h.fs.look()()
 	if err := h.check(false, off, int64(len(p))); err != nil {
 		return 0, h.err("read", err)
 	}
@@ -64,12 +63,14 @@ func (h *file) WriteAt(p []byte, off int64) (int, error) {
 	if err := h.check(true, off, int64(len(p))); err != nil {
 		return 0, h.err("write", err)
 	}
+	f.notice()
 	n := f.take(h.node, off, int64(len(p)))
 	if n > 0 {
 		if f.journal != nil {
 			f.record(mutation{kind: OpWrite, id: h.node.id, off: off, n: n, data: slices.Clone(p[:n]), path: h.name})
 		}
 		h.node.data.writeAt(p[:n], off)
+		f.show(h.node, off, n)
 	}
 	if n < int64(len(p)) {
 		return int(n), h.err("write", vfs.ErrNoSpace)

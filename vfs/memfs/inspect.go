@@ -38,8 +38,7 @@ func (f *FS) FailSyncs(fail func(name string) error) {
 
 // ReadFile returns a copy of the file's bytes.
 func (f *FS) ReadFile(name string) ([]byte, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	defer f.look()()
 	n, err := f.regular(name)
 	if err != nil {
 		return nil, pathError("read", name, err)
@@ -53,6 +52,7 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 func (f *FS) WriteFile(name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.notice()
 	p, err := f.find(name)
 	if err == nil && p.node != nil && p.node.dir() {
 		err = fs.ErrExist
@@ -79,12 +79,14 @@ func (f *FS) tamper(p place, name string, c content) {
 	f.record(mutation{kind: OpTamper, id: p.node.id, dir: p.dir.id, name: p.name, path: name, after: after})
 	f.used += (c.held - p.node.data.held) * chunkBytes
 	p.node.data = c
+	f.show(p.node, 0, c.size)
 }
 
 // change applies edit to a file's bytes from outside.
 func (f *FS) change(name string, edit func(c *content) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.notice()
 	if _, err := f.regular(name); err != nil {
 		return pathError("change", name, err)
 	}
@@ -153,8 +155,7 @@ func (n *node) visit(at string, file func(name string, n *node)) {
 // Hash returns a hash of all names and contents: equal images have equal hashes.
 // Preallocation, open handles and locks do not count.
 func (f *FS) Hash() uint64 {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	defer f.look()()
 	return f.root.hash()
 }
 
@@ -176,6 +177,7 @@ func (n *node) hash() uint64 {
 func (f *FS) Clone() *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.notice()
 	d := f.settled()
 	return d.image(nil)
 }
@@ -187,8 +189,7 @@ func (f *FS) Equal(other *FS) bool {
 }
 
 func (f *FS) snapshotFiles() map[string][]byte {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	defer f.look()()
 	files := map[string][]byte{}
 	f.root.visit("/", func(name string, n *node) { files[name] = n.data.bytes() })
 	return files

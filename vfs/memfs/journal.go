@@ -88,6 +88,7 @@ const markEvery = 128
 // Journal is the record of an FS's mutations and of what was pending when it
 // began. Its methods are safe for concurrent use.
 type Journal struct {
+	fs *FS // that it is of
 	mu struct {
 		sync.Mutex
 		ops   []*mutation
@@ -98,8 +99,8 @@ type Journal struct {
 }
 
 // newJournal starts a journal at start, which it takes over.
-func newJournal(start disk) *Journal {
-	j := new(Journal)
+func newJournal(f *FS, start disk) *Journal {
+	j := &Journal{fs: f}
 	j.mu.marks = []disk{start}
 	j.mu.at = -1
 	return j
@@ -107,6 +108,11 @@ func newJournal(start disk) *Journal {
 
 // record is called under f.mu, before the change is made.
 func (f *FS) record(m mutation) {
+	f.notice()
+	f.note(m)
+}
+
+func (f *FS) note(m mutation) {
 	if f.journal == nil {
 		return
 	}
@@ -134,7 +140,8 @@ func (f *FS) StopJournal() {
 func (f *FS) StartJournal() *Journal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.journal = newJournal(f.settled())
+	f.notice()
+	f.journal = newJournal(f, f.settled())
 	return f.journal
 }
 
@@ -143,6 +150,7 @@ func (f *FS) StartJournal() *Journal {
 func (f *FS) TrimJournal() *Journal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.notice()
 	if f.journal != nil {
 		f.journal = f.journal.rest()
 	}
@@ -159,12 +167,13 @@ func (j *Journal) rest() *Journal {
 		start.pending[i].ordinal -= length
 	}
 	start.forgetUnreachable()
-	return newJournal(start)
+	return newJournal(j.fs, start)
 }
 
 // Len returns the number of mutations so far. Crash points go from 0 (before the
 // first) to Len (after the last).
 func (j *Journal) Len() int {
+	j.fs.look()()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.mu.ops)
@@ -228,6 +237,7 @@ func (f *FS) Crash(choice Choice) *FS {
 
 // Ops returns every mutation so far.
 func (j *Journal) Ops() []Op {
+	j.fs.look()()
 	j.mu.Lock()
 	ops := slices.Clone(j.mu.ops)
 	j.mu.Unlock()

@@ -32,6 +32,8 @@ type FS struct {
 	used     int64 // bytes held by all inodes
 	failSync func(name string) error
 	journal  *Journal // nil: not recording
+	maps     bool     // files can be mapped
+	mappings []*mapping
 }
 
 var _ vfs.FS = (*FS)(nil)
@@ -52,7 +54,7 @@ func (n *node) dir() bool { return n.entries != nil }
 // directory "/", which records its journal. Relative names start at the root.
 func New() *FS {
 	f := newImage(rootID + 1)
-	f.journal = newJournal(f.settled())
+	f.journal = newJournal(f, f.settled())
 	return f
 }
 

@@ -23,7 +23,7 @@ func (d *disk) image(fates []fate) *FS {
 	for _, n := range b.files {
 		f.used += n.data.held * chunkBytes
 	}
-	f.journal = newJournal(f.settled())
+	f.journal = newJournal(f, f.settled())
 	return f
 }
 

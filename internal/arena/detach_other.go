@@ -1,0 +1,8 @@
+//go:build !linux || arena_heap
+
+package arena
+
+import "errors"
+
+// Detach is for mappings of files, which only Linux has.
+func Detach([]byte, func(dst []byte) error) error { return errors.ErrUnsupported }

@@ -1,0 +1,175 @@
+package wal
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// The arena of a segment whose commits are not synced is its file, mapped: a commit is stored
+// once, and is in the system's cache with that, so it survives the process being killed just
+// as if it had been written, without a system call, and there is no second copy in memory that
+// has to be found and filled. The file belongs to whoever reads the arena until Unmap: it is
+// neither shortened nor used again.
+//
+// Where commits are synced the arena is memory of its own: a sync protects the pages that it
+// writes, so that the next store to each is a fault.
+
+// CreateMapped is Create of a segment of size bytes (a multiple of 4 KiB) whose arena is its
+// file. If the file cannot be mapped buffer is asked for an arena, of size bytes.
+func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int, buffer func() ([]byte, error)) (*Segment, error) {
+	s, err := makeSegment(fsys, name, num, store, make([]byte, base.FileHeaderBytes), size)
+	if err != nil {
+		return nil, err
+	}
+	if s.mapFile(size) {
+		return s, nil
+	}
+	buf, err := buffer()
+	if err != nil {
+		return nil, s.withdraw(fsys, err)
+	}
+	copy(buf, s.buf)
+	s.buf = buf
+	return s, nil
+}
+
+// mapFile makes the file the arena, if its space is reserved and the file system can map it.
+func (s *Segment) mapFile(size int) bool {
+	m, ok := s.f.(vfs.Mapper)
+	if !ok || s.fill > 0 {
+		return false
+	}
+	b, unmap, err := m.Map(0, size)
+	if err != nil {
+		return false
+	}
+	s.buf, s.unmap = b, unmap
+	s.mapped.Store(true)
+	return true
+}
+
+// Mapped reports whether the arena was made by mapping the file: it is not the caller's to
+// recycle.
+func (s *Segment) Mapped() bool { return s.unmap != nil }
+
+// Unmap ends the mapping, if there is one. Nobody reads the arena any more. The file is closed
+// by itself.
+func (s *Segment) Unmap() {
+	if s.unmap != nil && s.buf != nil {
+		s.unmap() // of what Map returned it cannot fail
+		s.buf = nil
+	}
+}
+
+// Drop closes the file of a segment that is not needed, and ends its mapping.
+func (s *Segment) Drop() {
+	s.Close()
+	s.Unmap()
+}
+
+// Zeros go ahead of what is stored in a mapped arena: first firstPiece bytes of them, for there
+// may be few commits, then twice as many each time, up to mostPiece. What is as long itself is
+// written by a system call.
+const (
+	firstPiece = 16 << 10
+	mostPiece  = 128 << 10
+)
+
+// storeLong stores parts that are long at offset at of a mapped arena, where a frame ends at end,
+// by system calls, and the others, and reports that. Of a frame that has none it only makes the
+// place ready. The page cache makes large pages for a long write, one small page for each fault
+// of a store to a part of the file that was never written, and making pages is most of what a
+// store to fresh space costs: 3.6 us a page of 4 KiB, and 0.06 where zeros were written before.
+// A long first commit, which may be the only one, counts as long: it is not worth zeros.
+func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
+	long := mostPiece
+	if s.piece == 0 && end > s.fill && end-at > firstPiece/2 {
+		long = firstPiece / 2
+	}
+	if !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= long }) {
+		for s.fill < end {
+			s.piece = min(max(2*s.piece, firstPiece), mostPiece)
+			if s.fillPiece(at, s.piece) != nil {
+				break // the store will tell
+			}
+		}
+		return false
+	}
+	s.piece = max(s.piece, firstPiece/2)
+	for _, p := range parts {
+		if len(p) >= long {
+			if _, err := s.f.WriteAt(p, at); err == nil {
+				at += int64(len(p))
+				continue
+			}
+		}
+		at += int64(copy(s.buf[at:], p))
+	}
+	s.fill = max(s.fill, end)
+	return true
+}
+
+// detach puts ordinary memory in the place of a mapped arena to which nothing can be stored:
+// the disk is full, where reserved space does not help against that, or broken. From then on
+// what is appended is written by WriteOut, which says what is wrong. Readers do not notice. If
+// what is in the arena cannot be saved, which is so where somebody has cut the file, it stays,
+// and the store that follows ends the process: what it was killed with is on the disk.
+func (s *Segment) detach() {
+	if !s.mapped.Load() {
+		return
+	}
+	used := s.tail.Load()
+	err := arena.Detach(s.buf, func(dst []byte) error {
+		if !survives(func() { copy(dst, s.buf[:used]) }) {
+			return fmt.Errorf("read log segment %s: memory fault", s.name)
+		}
+		return nil
+	})
+	s.mapped.Store(err != nil)
+}
+
+// survives calls f and reports false if that ended with a memory fault, as access to a
+// mapping does if the disk is broken, or the file was cut.
+func survives(f func()) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if _, fault := r.(interface {
+				runtime.Error
+				Addr() uintptr
+			}); !fault {
+				panic(r)
+			}
+		}
+	}()
+	f()
+	return true
+}
+
+// Intact returns an error, which matches base.ErrCorrupt, if a mapped arena to which nothing is
+// appended any more is not what was appended: since the system could not write a page to the
+// device and has forgotten it, or has read another from there. Ordinary memory is trusted.
+func (s *Segment) Intact() error {
+	if !s.mapped.Load() {
+		return nil
+	}
+	w := frame.Walker{ID: s.ident, Buf: s.buf[:s.tail.Load()], Off: base.FileHeaderBytes}
+	first, _ := frame.DecodeHeader(w.Buf[w.Off:], w.ID, w.Off)
+	w.Sum = first.Prev
+	for {
+		if _, _, ok := w.Next(); !ok {
+			break
+		}
+	}
+	if w.Off < int64(len(w.Buf)) {
+		return base.Corruptf(s.name, w.Off, "what was committed is not in the log any more")
+	}
+	return nil
+}

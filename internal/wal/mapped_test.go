@@ -1,0 +1,225 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// mappable returns a file system whose files can be mapped.
+func mappable() *memfs.FS {
+	m := memfs.New()
+	m.AllowMaps()
+	return m
+}
+
+func noBuffer() ([]byte, error) { return nil, errors.New("asked for a buffer") }
+
+// mapped makes a segment that is mapped, and whose link is appended.
+func mapped(t *testing.T, fsys vfs.FS, name string, size int) *Segment {
+	t.Helper()
+	s, err := CreateMapped(fsys, name, 1, storeID, size, noBuffer)
+	check(t, err)
+	t.Cleanup(s.Drop)
+	s.Link(0, 0, 0)
+	return s
+}
+
+// onDisk makes a mapped segment in a real file.
+func onDisk(t *testing.T, size int) (*Segment, string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), base.FileName(base.FileLog, 1))
+	s, err := CreateMapped(vfs.OS(), name, 1, storeID, size, func() ([]byte, error) { return make([]byte, size), nil })
+	check(t, err)
+	if !s.Mapped() {
+		s.Close()
+		t.Skip("SKIPPED: only reserved files on Linux are mapped, this one is not: ", name)
+	}
+	t.Cleanup(s.Drop)
+	s.Link(0, 0, 0)
+	return s, name
+}
+
+// same fails unless the file has what was appended, and zeros behind it.
+func same(t *testing.T, s *Segment, name string) {
+	t.Helper()
+	got, err := os.ReadFile(name)
+	check(t, err)
+	tail, _ := s.Tail()
+	if !bytes.Equal(got[:tail.Offset()], s.Buffer()[:tail.Offset()]) {
+		t.Fatal("the file differs from the arena")
+	}
+	if len(bytes.TrimRight(got[tail.Offset():], "\x00")) > 0 || len(got) != s.Capacity() {
+		t.Fatalf("a file of %d bytes, want %d, zero from %d on", len(got), s.Capacity(), tail.Offset())
+	}
+}
+
+// What is appended to a mapped segment is in the file with that, for everybody who reads it,
+// whether it is stored or, since it is long, written; and it is what was appended.
+func TestMapped(t *testing.T) {
+	for seed := range uint64(4) {
+		s, name := onDisk(t, 4<<20)
+		r := rand.New(rand.NewPCG(seed, 1))
+		var want [][]byte
+		for i := 0; ; i++ {
+			n := 1 + r.IntN(300)
+			if i == 0 && seed > 1 || r.IntN(20) == 0 {
+				n = r.IntN(3 * mostPiece)
+			}
+			value := bytes.Repeat([]byte{byte(i)}, n)
+			parts := [][]byte{fmt.Append(nil, i), value, fmt.Append(nil, -i)}
+			if !s.Room(n + 40) {
+				break
+			}
+			at := s.Append(testHeader(uint64(i+1)), parts...)
+			want = append(want, bytes.Join(parts, nil))
+			if have := s.Buffer()[at:][:len(want[i])]; !bytes.Equal(have, want[i]) {
+				t.Fatalf("seed %d, commit %d of %d bytes: the arena holds something else", seed, i, n)
+			}
+			if i%50 == 0 {
+				same(t, s, name)
+			}
+			if r.IntN(10) == 0 {
+				check(t, s.WriteOut())
+			}
+		}
+		same(t, s, name)
+		check(t, s.WriteOut())
+		check(t, s.Sync())
+		check(t, s.Intact())
+		if tail, _ := s.Tail(); s.Synced() != tail || len(want) < 50 {
+			t.Errorf("%d commits, synced to %v of %v", len(want), s.Synced(), tail)
+		}
+		check(t, s.Close())
+		same(t, s, name) // readers go on
+		check(t, os.Remove(name))
+		if !bytes.Contains(s.Buffer(), want[len(want)-1]) {
+			t.Error("what was in the file is gone with its name")
+		}
+	}
+}
+
+// Zeros are written ahead of what is stored, ever more of them at a time; not ahead of what is
+// long, nor of a first commit that is.
+func TestZerosGoAhead(t *testing.T) {
+	for i, c := range []struct {
+		bytes []int
+		fill  []int64
+	}{
+		{[]int{100, 17 << 10, 20 << 10, 100 << 10, 8 << 10}, []int64{16 << 10, 32 << 10, 64 << 10, 256 << 10, 256 << 10}},
+		{[]int{10 << 10, 100, 100, 20 << 10}, []int64{10<<10 + 200, 16 << 10, 16 << 10, 32 << 10}},
+		{[]int{mostPiece, 100, 100}, []int64{mostPiece + 200, 144 << 10, 144 << 10}},
+		{[]int{100, mostPiece + 8<<10, 100}, []int64{16 << 10, 136<<10 + 400, 160 << 10}},
+	} {
+		s := mapped(t, mappable(), "000001.log", 1<<20)
+		s.fill, s.piece = 0, 0
+		for j, n := range c.bytes {
+			s.Append(testHeader(1), make([]byte, n))
+			if j == 0 && n >= firstPiece/2 || n >= mostPiece {
+				if s.fill < c.fill[j]-400 || s.fill > c.fill[j] {
+					t.Errorf("case %d, commit %d: filled to %d, want about %d", i, j, s.fill, c.fill[j])
+				}
+			} else if s.fill != c.fill[j] {
+				t.Errorf("case %d, commit %d: filled to %d, want %d", i, j, s.fill, c.fill[j])
+			}
+		}
+	}
+}
+
+// Where files cannot be mapped the arena is a buffer of the caller's; if there is none, no file
+// is left.
+func TestNotMapped(t *testing.T) {
+	for _, fsys := range []*memfs.FS{memfs.New(), mappable()} {
+		faults := faultfs.New(fsys)
+		faults.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.Fail(errors.ErrUnsupported)})
+		buf := make([]byte, 64<<10)
+		s, err := CreateMapped(faults, "000001.log", 1, storeID, len(buf), func() ([]byte, error) { return buf, nil })
+		check(t, err)
+		if s.Mapped() || &s.Buffer()[0] != &buf[0] || s.Capacity() != len(buf) {
+			t.Error("mapped, or not the buffer")
+		}
+		s.Link(0, 0, 0)
+		commit(s, 1, 0, "a")
+		check(t, s.WriteOut())
+		got, err := fsys.ReadFile("000001.log")
+		check(t, err)
+		tail, _ := s.Tail()
+		if !bytes.Equal(got[:tail.Offset()], buf[:tail.Offset()]) || tail.Offset() < 100 {
+			t.Error("the file differs from the arena")
+		}
+		s.Drop()
+		want := errors.New("no memory")
+		if _, err := CreateMapped(faults, "000002.log", 2, storeID, len(buf), func() ([]byte, error) { return nil, want }); !errors.Is(err, want) {
+			t.Error(err)
+		}
+		if names, _ := fsys.List("/"); len(names) != 1 {
+			t.Errorf("files are left: %q", names)
+		}
+	}
+}
+
+// A failure while a mapped segment is made leaves neither file nor mapping.
+func TestCreateMappedFails(t *testing.T) {
+	for _, kind := range []faultfs.Kind{faultfs.Create, faultfs.Preallocate, faultfs.Write, faultfs.Sync} {
+		fsys := mappable()
+		faults := faultfs.New(fsys)
+		faults.Add(faultfs.Rule{Kinds: kind, Do: faultfs.Fail(syscall.EIO)})
+		if _, err := CreateMapped(faults, "000001.log", 1, storeID, 64<<10, noBuffer); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%v: %v", kind, err)
+		}
+		if names, _ := fsys.List("/"); len(names) != 0 {
+			t.Errorf("%v: files are left: %q", kind, names)
+		}
+	}
+}
+
+// Intact finds each change of what was appended, and none of what stands behind it.
+func TestIntact(t *testing.T) {
+	fsys := mappable()
+	s := mapped(t, fsys, "000001.log", 64<<10)
+	s.Append(testHeader(1), make([]byte, 300))
+	s.Append(testHeader(2), []byte("second"))
+	check(t, s.WriteOut())
+	tail, _ := s.Tail()
+	for off := int64(base.FileHeaderBytes); off < tail.Offset()+20; off++ {
+		check(t, s.Intact())
+		check(t, fsys.Corrupt("000001.log", off, 0x40))
+		if err := s.Intact(); off < tail.Offset() && !errors.Is(err, base.ErrCorrupt) || off >= tail.Offset() && err != nil {
+			t.Fatalf("offset %d of %d: %v", off, tail.Offset(), err)
+		}
+		check(t, fsys.Corrupt("000001.log", off, 0x40))
+	}
+	// Frames that were given up are none of it.
+	s.Append(testHeader(3), []byte("third"))
+	s.Abandon()
+	check(t, s.Intact())
+	if got, _ := s.Tail(); got != tail {
+		t.Errorf("abandoned: ends at %v, want %v", got, tail)
+	}
+}
+
+// The file of a mapped segment is not used again: it may still be read.
+func TestMappedIsNotRetired(t *testing.T) {
+	s := mapped(t, mappable(), "000001.log", 64<<10)
+	commit(s, 1, 0, "a")
+	check(t, s.WriteOut())
+	check(t, s.Sync())
+	if u := s.Retire(); u != nil {
+		t.Error("the file may be used again")
+	}
+}
+
+func testHeader(seq uint64) frame.Header {
+	return frame.Header{Kind: frame.KindCommit, Seq: seq, Count: 1}
+}
