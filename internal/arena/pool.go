@@ -127,6 +127,20 @@ func (p *Pool) Leave() *Pool {
 	return p
 }
 
+// Shed unmaps the unused buffers of n bytes and more: they serve for nothing any more.
+func (p *Pool) Shed(n int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var err error
+	p.mu.spare = slices.DeleteFunc(p.mu.spare, func(b []byte) bool {
+		if len(b) >= n {
+			err = errors.Join(err, p.unmap(b))
+		}
+		return len(b) >= n
+	})
+	return err
+}
+
 // Trim unmaps the unused buffers.
 func (p *Pool) Trim() error {
 	p.mu.Lock()

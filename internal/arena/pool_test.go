@@ -169,3 +169,32 @@ func TestPoolDiscards(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestShed: unused buffers of a size and more go, smaller ones and those handed out stay.
+func TestShed(t *testing.T) {
+	b := NewBudget(1 << 30)
+	p := NewPool(b, ClassMemtable)
+	var bufs [][]byte
+	for _, n := range []int{1 << 16, 1 << 17, 1 << 18, 1 << 19} {
+		buf, err := p.Get(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bufs = append(bufs, buf)
+	}
+	for _, buf := range bufs[:3] {
+		if err := p.Put(buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Shed(1 << 17); err != nil {
+		t.Fatal(err)
+	}
+	if p.Spare() != 1<<16 || b.UsedBy(ClassMemtable) != 1<<16+1<<19 {
+		t.Errorf("%d bytes are unused, %d counted", p.Spare(), b.UsedBy(ClassMemtable))
+	}
+	bufs[3][0] = 1
+	if err := errors.Join(p.Put(bufs[3]), p.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CanDetach says that Detach works.
+const CanDetach = true
+
 // Detach puts ordinary memory, which save has filled with what is to be there, in the place of
 // the mapping of a file. Whoever reads b meanwhile finds the one or the other. The caller ends
 // the mapping as before. After an error it is as it was.

@@ -56,6 +56,7 @@ func (e *Engine) waitsForSpace() bool {
 func (e *Engine) freeSpace() {
 	e.markIfQuiet()
 	e.Epochs.Collect()
+	e.buffers.AwaitUnmapped()
 	e.removeObsolete(e.cfg.FS.Remove)
 	e.clearShelf(e.cfg.FS.Remove)
 }

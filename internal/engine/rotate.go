@@ -180,7 +180,7 @@ func (e *Engine) newMemory(size, records int, relaxed bool) (m *tree.Memory, err
 
 // newSmallMemory is newMemory without space put aside for the flush.
 func (e *Engine) newSmallMemory(size, records int, relaxed bool) (*tree.Memory, error) {
-	e.awaitMemory(size, tree.IndexBytes(size, records))
+	e.awaitMemory(size, tree.IndexBytes(size, records), relaxed)
 	hurry := e.commit.hurry.Load
 	return e.buffers.Memory(size, records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
 		seg, err := e.newSegment(size, relaxed, buffer)
@@ -196,12 +196,18 @@ func (e *Engine) newSmallMemory(size, records int, relaxed bool) (*tree.Memory, 
 // awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
 // given sizes. If with them the store would exceed Memory, or memtables half of it, it
 // waits up to half a second for what was flushed or evicted and may still be read.
-func (e *Engine) awaitMemory(arenaBytes, indexBytes int) {
+func (e *Engine) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
 	n := int64(arenaBytes + indexBytes)
+	growth := func() int64 {
+		if relaxed { // the arena will be a file, mapped
+			return int64(arenaBytes) + e.buffers.Growth(indexBytes)
+		}
+		return e.buffers.Growth(arenaBytes, indexBytes)
+	}
 	for range 2500 {
 		e.Epochs.Collect()
 		promised := e.tables.Promised()
-		fits := e.pages.Room(e.buffers.Growth(arenaBytes, indexBytes) + promised)
+		fits := e.pages.Room(growth() + promised)
 		if !fits {
 			e.buffers.Trim()
 			fits = e.pages.Room(n + promised)

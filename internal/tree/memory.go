@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -87,6 +88,7 @@ type Buffers struct {
 	*arena.Pool
 	budget *arena.Budget
 	size   atomic.Int64 // of the last arena
+	ending sync.RWMutex // held for reading by whoever ends a mapping
 }
 
 // NewBuffers returns Buffers whose memory counts toward b.
@@ -118,6 +120,7 @@ func (b *Buffers) Memory(size, records int, touch bool, create func(buffer func(
 	}
 	if seg.Mapped() {
 		b.budget.Add(arena.ClassMemtable, int64(size))
+		b.Shed(max(size, len(index)+1)) // arenas of others, or of the log that was replayed
 	}
 	return NewMemory(seg, seg.Buffer(), index, records, b.Free), nil
 }
@@ -132,11 +135,22 @@ func (b *Buffers) Free(m *Memory) {
 	}
 	if m.Seg != nil && m.Seg.Mapped() {
 		b.budget.Add(arena.ClassMemtable, -int64(len(m.Buf)))
-		go m.Seg.Unmap() // every processor is told, which takes 40 us, or milliseconds if it is large
+		b.ending.RLock()
+		go func() { // every processor is told, which takes 40 us, or milliseconds if it is large
+			m.Seg.Unmap()
+			b.ending.RUnlock()
+		}()
 	} else {
 		put(m.Buf)
 	}
 	put(m.Table.Memory())
+}
+
+// AwaitUnmapped returns when the mappings of memtables that were taken back so far have ended:
+// until then the space of their files is not free.
+func (b *Buffers) AwaitUnmapped() {
+	b.ending.Lock()
+	defer b.ending.Unlock()
 }
 
 // IndexBytes returns the size of the index of a memtable of that many records over an

@@ -40,10 +40,11 @@ func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int,
 	return s, nil
 }
 
-// mapFile makes the file the arena, if its space is reserved and the file system can map it.
+// mapFile makes the file the arena, if its space is reserved, the file system can map it, and
+// there is a way out when it cannot be stored to (detach).
 func (s *Segment) mapFile(size int) bool {
 	m, ok := s.f.(vfs.Mapper)
-	if !ok || s.fill > 0 {
+	if !ok || s.fill > 0 || !arena.CanDetach {
 		return false
 	}
 	b, unmap, err := m.Map(0, size)
