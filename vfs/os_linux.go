@@ -14,15 +14,34 @@ func datasync(o *osFile) error { return o.control(unix.Fdatasync) }
 // Map implements Mapper. A store to a page that is not in memory brings in that page alone:
 // reading ahead would take as much memory as the device is set to read ahead, and as long as
 // to clear it, which is 3 ms for 8 MiB.
-func (o *osFile) Map(off int64, n int) (b []byte, unmap func() error, err error) {
-	err = o.control(func(fd int) error {
+func (o *osFile) Map(off int64, n int) (Mapping, error) {
+	var b []byte
+	err := o.control(func(fd int) (err error) {
 		if b, err = unix.Mmap(fd, off, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
 			_ = unix.Madvise(b, unix.MADV_RANDOM)
 		}
 		return err
 	})
-	return b, func() error { return unix.Munmap(b) }, o.wrap("map", err)
+	if err != nil {
+		return nil, o.wrap("map", err)
+	}
+	return mapping(b), nil
 }
+
+// mapping implements Mapping.
+type mapping []byte
+
+func (m mapping) Bytes() []byte { return m }
+
+func (m mapping) LetGo(from, to int64) {
+	page := int64(os.Getpagesize())
+	from, to = from&^(page-1), min((to+page-1)&^(page-1), int64(len(m)))
+	if from < to {
+		_ = unix.Madvise(m[from:to], unix.MADV_DONTNEED)
+	}
+}
+
+func (m mapping) Unmap() error { return unix.Munmap(m) }
 
 // Cached implements Cacher.
 func (o *osFile) Cached(n int64) bool {

@@ -150,11 +150,12 @@ func TestMapBringsInOnePage(t *testing.T) {
 	if err := f.Preallocate(0, size); err != nil {
 		t.Skipf("the file system of the test cannot preallocate, so no log is mapped there: %v", err)
 	}
-	b, unmap, err := f.(Mapper).Map(0, size)
+	m, err := f.(Mapper).Map(0, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unmap()
+	defer m.Unmap()
+	b := m.Bytes()
 	b[size/2] = 1
 	page := os.Getpagesize()
 	pages := make([]byte, size/page)

@@ -113,9 +113,21 @@ type Mapper interface {
 	// also when the process is killed a moment later, and Sync makes it durable. off is a
 	// multiple of MapUnit. The bytes are within the file, and preallocated: to store where
 	// the disk is full or broken, or the file was cut, is a memory fault, and to load where
-	// it cannot be read. b is memory of the operating system's, whole pages that nothing
-	// else uses, and the caller's until unmap, whether the file is closed before or not.
-	Map(off int64, n int) (b []byte, unmap func() error, err error)
+	// it cannot be read.
+	Map(off int64, n int) (Mapping, error)
+}
+
+// Mapping is what Map made. It lasts until Unmap, whether the file is closed before or not.
+type Mapping interface {
+	// Bytes returns the memory: whole pages of the operating system's that nothing else uses.
+	Bytes() []byte
+	// LetGo takes bytes [from, to), and what else is in their pages, out of the process until
+	// it touches them again. They may be in use meanwhile. A Sync that follows has to protect
+	// each page that was stored to and is in the process, one by one, and to tell all
+	// processors: this tells them once.
+	LetGo(from, to int64)
+	// Unmap ends the mapping. Nobody uses the memory any more.
+	Unmap() error
 }
 
 // Cacher is a File that knows what of it is in memory. It is optional.

@@ -47,24 +47,24 @@ func (s *Segment) mapFile(size int) bool {
 	if !ok || s.fill > 0 || !arena.CanDetach {
 		return false
 	}
-	b, unmap, err := m.Map(0, size)
+	mapping, err := m.Map(0, size)
 	if err != nil {
 		return false
 	}
-	s.buf, s.unmap = b, unmap
+	s.buf, s.mapping = mapping.Bytes(), mapping
 	s.mapped.Store(true)
 	return true
 }
 
 // Mapped reports whether the arena was made by mapping the file: it is not the caller's to
 // recycle.
-func (s *Segment) Mapped() bool { return s.unmap != nil }
+func (s *Segment) Mapped() bool { return s.mapping != nil }
 
 // Unmap ends the mapping, if there is one. Nobody reads the arena any more. The file is closed
 // by itself.
 func (s *Segment) Unmap() {
-	if s.unmap != nil && s.buf != nil {
-		s.unmap() // of what Map returned it cannot fail
+	if s.mapping != nil && s.buf != nil {
+		s.mapping.Unmap() // of what Map returned it cannot fail
 		s.buf = nil
 	}
 }
@@ -117,6 +117,20 @@ func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
 	return true
 }
 
+// easeSync prepares a sync of what lies between two offsets of a mapped arena, so that commits
+// hardly wait for it. The system protects each page that is written to the device against
+// stores, and tells all processors each time, unless it is not in the process. And it keeps
+// large parts of the file locked at a time: a store to one, as to the page where the frames
+// end, has to wait, milliseconds if the device has much to take. So all but the end is taken
+// out of the process and on its way to the device first.
+func (s *Segment) easeSync(from, to int64) {
+	to = (to - mostPiece) &^ (mostPiece - 1)
+	if w, ok := s.f.(vfs.WriteStarter); ok && from < to {
+		s.mapping.LetGo(from, to)
+		w.StartWriteback(from, to-from)
+	}
+}
+
 // detach puts ordinary memory in the place of a mapped arena to which nothing can be stored:
 // the disk is full, where reserved space does not help against that, or broken. From then on
 // what is appended is written by WriteOut, which says what is wrong. Readers do not notice. If
@@ -126,6 +140,8 @@ func (s *Segment) detach() {
 	if !s.mapped.Load() {
 		return
 	}
+	s.syncing.Lock() // Sync may let go of what is a mapping of the file, not of other memory
+	defer s.syncing.Unlock()
 	used := s.tail.Load()
 	err := arena.Detach(s.buf, func(dst []byte) error {
 		if !survives(func() { copy(dst, s.buf[:used]) }) {

@@ -29,7 +29,7 @@ type Used struct {
 func (s *Segment) Retire() *Used {
 	s.syncing.Lock()
 	known := false
-	if !s.closed && !s.failed && s.unmap == nil && s.synced.Load() == s.tail.Load() {
+	if !s.closed && !s.failed && s.mapping == nil && s.synced.Load() == s.tail.Load() {
 		_, known = s.f.(vfs.Cacher)
 	}
 	if !known {

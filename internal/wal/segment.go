@@ -33,16 +33,16 @@ type Segment struct {
 	Num  uint64
 	File base.ID
 
-	f      vfs.File
-	name   string
-	buf    []byte                  // the arena: capacity of the segment
-	unmap  func() error            // ends the mapping of the file that buf is; nil: it is none
-	mapped atomic.Bool             // what is stored in buf is in the file
-	fill   int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
-	piece  int64                   // of zeros that Append has written last
-	end    [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
-	ident  frame.Identity
-	sum    uint32 // Sum of the last frame: the next one's Prev
+	f       vfs.File
+	name    string
+	buf     []byte                  // the arena: capacity of the segment
+	mapping vfs.Mapping             // of the file, whose bytes buf is; nil: there is none
+	mapped  atomic.Bool             // what is stored in buf is in the file
+	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
+	piece   int64                   // of zeros that Append has written last
+	end     [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
+	ident   frame.Identity
+	sum     uint32 // Sum of the last frame: the next one's Prev
 
 	tail    atomic.Int64 // end of the frames appended
 	written atomic.Int64 // end of the bytes WriteAt has returned for
@@ -51,7 +51,7 @@ type Segment struct {
 	reused bool // the file was used before
 	failed bool // a write to it did; of whoever leads
 
-	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure
+	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure; none while detach is at work
 	syncErr error      // guarded by syncing
 	closed  bool       // guarded by syncing
 }
@@ -270,6 +270,9 @@ func (s *Segment) Sync() error {
 	to := s.written.Load()
 	if s.syncErr != nil || s.closed || s.synced.Load() >= to {
 		return s.syncErr
+	}
+	if s.mapped.Load() {
+		s.easeSync(s.synced.Load(), to)
 	}
 	if err := s.f.Sync(); err != nil {
 		s.syncErr = fmt.Errorf("sync log segment %s: %w", s.name, err)

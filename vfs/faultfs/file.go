@@ -62,11 +62,11 @@ func (h *file) Cached(n int64) bool {
 }
 
 // Map implements vfs.Mapper, if the file below does. No rule is asked about what is stored.
-func (h *file) Map(off int64, n int) ([]byte, func() error, error) {
+func (h *file) Map(off int64, n int) (vfs.Mapping, error) {
 	if m, ok := h.inner.(vfs.Mapper); ok {
 		return m.Map(off, n)
 	}
-	return nil, nil, errors.ErrUnsupported
+	return nil, errors.ErrUnsupported
 }
 
 func (h *file) ReadAt(p []byte, off int64) (int, error) {

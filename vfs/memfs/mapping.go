@@ -7,14 +7,17 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/vfs"
 )
 
-// mapping is a part of a file that somebody stores to.
+// mapping is a part of a file that somebody stores to. It implements vfs.Mapping.
 type mapping struct {
+	fs   *FS
 	node *node
 	name string // for Op
 	off  int64
 	mem  []byte
+	n    int // bytes of mem that are the file's
 }
 
 // AllowMaps makes files implement vfs.Mapper from now on. What was stored is noticed by the next
@@ -27,32 +30,40 @@ func (f *FS) AllowMaps() {
 }
 
 // Map implements vfs.Mapper. Without AllowMaps it returns errors.ErrUnsupported.
-func (h *file) Map(off int64, n int) ([]byte, func() error, error) {
+func (h *file) Map(off int64, n int) (vfs.Mapping, error) {
 	f := h.fs
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.maps {
-		return nil, nil, h.err("map", errors.ErrUnsupported)
+		return nil, h.err("map", errors.ErrUnsupported)
 	}
 	err := h.check(true, off, int64(n))
 	if err == nil && (n == 0 || off+int64(n) > h.node.data.size) {
 		err = fs.ErrInvalid
 	}
 	if err != nil {
-		return nil, nil, h.err("map", err)
+		return nil, h.err("map", err)
 	}
 	mem, err := arena.Map(n)
 	if err != nil {
-		return nil, nil, h.err("map", err)
+		return nil, h.err("map", err)
 	}
-	m := &mapping{node: h.node, name: h.name, off: off, mem: mem}
+	m := &mapping{fs: f, node: h.node, name: h.name, off: off, mem: mem, n: n}
 	h.node.data.readAt(mem[:n], off)
 	h.node.handles++
 	f.mappings = append(f.mappings, m)
-	return mem[:n], func() error { return f.unmap(m, n) }, nil
+	return m, nil
 }
 
-func (f *FS) unmap(m *mapping, n int) error {
+// Bytes implements vfs.Mapping.
+func (m *mapping) Bytes() []byte { return m.mem[:m.n] }
+
+// LetGo implements vfs.Mapping: there is nothing to let go of.
+func (m *mapping) LetGo(int64, int64) {}
+
+// Unmap implements vfs.Mapping.
+func (m *mapping) Unmap() error {
+	f := m.fs
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notice()

@@ -9,7 +9,7 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-func mapFile(t *testing.T, f *FS, name string, size int) (vfs.File, []byte, func() error) {
+func mapFile(t *testing.T, f *FS, name string, size int) (vfs.File, []byte, vfs.Mapping) {
 	t.Helper()
 	h, err := f.Create(name)
 	if err != nil {
@@ -18,11 +18,11 @@ func mapFile(t *testing.T, f *FS, name string, size int) (vfs.File, []byte, func
 	if err := h.Preallocate(0, int64(size)); err != nil {
 		t.Fatal(err)
 	}
-	b, unmap, err := h.(vfs.Mapper).Map(0, size)
+	m, err := h.(vfs.Mapper).Map(0, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h, b, unmap
+	return h, m.Bytes(), m
 }
 
 // What is stored in a mapping is in the file, and the other way round.
@@ -30,7 +30,7 @@ func TestMappingShowsTheFile(t *testing.T) {
 	f := New()
 	f.AllowMaps()
 	before := arena.Mapped()
-	h, b, unmap := mapFile(t, f, "f", 3*chunkBytes)
+	h, b, m := mapFile(t, f, "f", 3*chunkBytes)
 	copy(b[chunkBytes-2:], "stored")
 	got := make([]byte, 6)
 	if _, err := h.ReadAt(got, chunkBytes-2); err != nil || string(got) != "stored" {
@@ -47,7 +47,7 @@ func TestMappingShowsTheFile(t *testing.T) {
 		t.Error(err)
 	}
 	copy(b[2*chunkBytes:], "nameless")
-	if err := errors.Join(h.Close(), unmap()); err != nil {
+	if err := errors.Join(h.Close(), m.Unmap()); err != nil {
 		t.Error(err)
 	}
 	if f.Used() != 0 || arena.Mapped() != before {
@@ -59,8 +59,8 @@ func TestMappingShowsTheFile(t *testing.T) {
 func TestMappingIsLostByPages(t *testing.T) {
 	f := New()
 	f.AllowMaps()
-	h, b, unmap := mapFile(t, f, "f", 4*chunkBytes)
-	defer unmap()
+	h, b, m := mapFile(t, f, "f", 4*chunkBytes)
+	defer m.Unmap()
 	copy(b[chunkBytes:], bytes.Repeat([]byte{1}, 2*chunkBytes))
 	if err := errors.Join(h.Sync(), f.SyncDir("/")); err != nil {
 		t.Fatal(err)
@@ -85,12 +85,12 @@ func TestMapRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.(vfs.Mapper).Map(0, 10); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := h.(vfs.Mapper).Map(0, 10); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without AllowMaps: %v", err)
 	}
 	f.AllowMaps()
 	for _, n := range []int{0, 1, -1} {
-		if _, _, err := h.(vfs.Mapper).Map(0, n); err == nil {
+		if _, err := h.(vfs.Mapper).Map(0, n); err == nil {
 			t.Errorf("%d bytes of an empty file are mapped", n)
 		}
 	}
