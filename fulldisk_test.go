@@ -18,12 +18,13 @@ func TestFullDiskOfItsOwn(t *testing.T) {
 	for _, c := range []struct {
 		memory, disk int64
 		keys         int
-	}{{64 << 20, 24 << 20, 300}, {16 << 20, 12 << 20, 150}, {4 << 20, 6 << 20, 30}} {
-		t.Run(fmt.Sprintf("%d MiB", c.memory>>20), func(t *testing.T) {
+		durability   cairn.Durability
+	}{{64 << 20, 24 << 20, 300, 0}, {16 << 20, 12 << 20, 150, 0}, {16 << 20, 12 << 20, 150, cairn.Relaxed}, {4 << 20, 6 << 20, 30, 0}} {
+		t.Run(fmt.Sprintf("%d MiB, durability %v", c.memory>>20, c.durability), func(t *testing.T) {
 			m := memfs.New()
 			m.StopJournal()
 			m.SetCapacity(c.disk)
-			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory})
+			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory, Durability: c.durability})
 			last := fillDisk(t, db, c.keys)
 			for k, v := range last {
 				wantValue(t, db, k, v)
@@ -39,7 +40,7 @@ func TestFullDiskOfItsOwn(t *testing.T) {
 			check(t, err) // everything was deleted: there is space
 			last = fillDisk(t, db, c.keys)
 			check(t, db.Close())
-			db = openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory})
+			db = openAt(t, "/db", &cairn.Options{FS: m, Memory: c.memory, Durability: c.durability})
 			for k, v := range last {
 				wantValue(t, db, k, v)
 			}
@@ -67,4 +68,44 @@ func fillDisk(t *testing.T, db *cairn.DB, keys int) map[string]string {
 		last[k] = string(v)
 	}
 	return last // compaction keeps up: the disk never fills
+}
+
+// TestSpaceIsPutAsideAtOnce: a store that holds something has space for a flush from its first
+// commit after Open on. It had none for its first two log segments: if the disk became full
+// then, neither of them could be flushed, whatever was deleted (4 of 100 runs of what
+// TestFullDiskOfItsOwn does, three times over, by a relaxed store).
+func TestSpaceIsPutAsideAtOnce(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		m := memfs.New()
+		o := &cairn.Options{FS: m, Durability: durability}
+		aside := func() int64 {
+			info, err := m.Stat("/db/RESERVE")
+			if err != nil {
+				return 0
+			}
+			return info.Allocated
+		}
+		db := openAt(t, "/db", o)
+		check(t, db.Put(b("little"), b("value")))
+		if n := aside(); n != 0 {
+			t.Errorf("durability %v: %d bytes are put aside by a store that holds little", durability, n)
+		}
+		check(t, db.Put(b("more"), make([]byte, 1<<20)))
+		check(t, db.Put(b("noise"), noise(1<<20)))
+		check(t, db.Close())
+		db = openAt(t, "/db", o)
+		check(t, db.Put(b("little"), b("value")))
+		if n := aside(); n < 512<<10*5/4+256<<10 {
+			t.Errorf("durability %v: %d bytes are put aside", durability, n)
+		}
+		check(t, db.Close())
+	}
+}
+
+// noise returns n bytes that do not compress.
+func noise(n int) []byte {
+	v := make([]byte, n)
+	random := rand.NewChaCha8([32]byte{3})
+	random.Read(v)
+	return v
 }

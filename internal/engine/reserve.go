@@ -23,10 +23,10 @@ const reserveSlack = 256 << 10
 const smallSegmentBytes = 64 << 10
 
 // withReserve makes a segment of the given size, with space put aside for its flush once
-// the store has written more than a little. That space cannot be given to a flush until
+// the store holds more than a little. That space cannot be given to a flush until
 // the segment is there: it would take it. No lock is held.
 func (e *Engine) withReserve(size int, create func() error) error {
-	if e.counters.CommittedBytes.Load() <= tree.LittleBytes {
+	if e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes {
 		return create()
 	}
 	held := false
