@@ -10,9 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cairndb/cairn/internal/arena"
-	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -34,16 +31,7 @@ func mappedLogs(t *testing.T, dir string) (n int) {
 // onFiles opens a relaxed store in dir.
 func onFiles(t *testing.T, dir string) *Engine {
 	t.Helper()
-	return mustOpen(t, config.Config{Dir: dir, FS: vfs.OS(), Memory: 64 << 20, Relaxed: true, SyncInterval: time.Hour})
-}
-
-func relaxedPut(t *testing.T, e *Engine, key string, size int) {
-	t.Helper()
-	var entries frame.Entries
-	entries.Add(base.KindPut, testBucket, []byte(key), make([]byte, size))
-	if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1}); err != nil {
-		t.Fatal(err)
-	}
+	return relaxedOn(t, dir, vfs.OS())
 }
 
 // mapsLogs skips the test where no log is mapped.
@@ -59,11 +47,11 @@ func mapsLogs(t *testing.T, e *Engine) {
 func TestMappedLogGoes(t *testing.T) {
 	dir := t.TempDir()
 	e := onFiles(t, dir)
-	relaxedPut(t, e, "first", 10)
+	putOne(t, e, "first", 10, false)
 	mapsLogs(t, e)
 	const n = 3000
 	for i := range n {
-		relaxedPut(t, e, fmt.Sprint("key", i), 10_000)
+		putOne(t, e, fmt.Sprint("key", i), 10_000, false)
 	}
 	if mappedLogs(t, dir) == 0 || e.budget.UsedBy(arena.ClassMemtable) == 0 {
 		t.Error("a log that is in use is not mapped, or not counted")
@@ -80,7 +68,7 @@ func TestMappedLogGoes(t *testing.T) {
 		e.Epochs.Collect()
 		return mappedLogs(t, dir) == 0 && e.budget.UsedBy(arena.ClassMemtable) == e.buffers.Spare()
 	})
-	relaxedPut(t, e, "last", 10)
+	putOne(t, e, "last", 10, false)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +80,14 @@ func TestMappedLogGoes(t *testing.T) {
 func TestDetachedLog(t *testing.T) {
 	dir := t.TempDir()
 	e := onFiles(t, dir)
-	relaxedPut(t, e, "before", 10)
+	putOne(t, e, "before", 10, false)
 	mapsLogs(t, e)
 	seg := e.commit.mem.Seg
 	if err := unix.Mprotect(seg.Buffer(), unix.PROT_READ); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		relaxedPut(t, e, fmt.Sprint("after", i), 1000)
+		putOne(t, e, fmt.Sprint("after", i), 1000, false)
 	}
 	if e.commit.mem.Seg != seg || seg.Written() < 50_000 {
 		t.Errorf("written to %d, or to another segment", seg.Written())
