@@ -46,7 +46,8 @@ const FormatVersion = 1
 //	    32     16  store id
 //	    48      8  file number
 //	    56      1  1: of a log segment whose file was used before
-//	    57      7  zero (later versions may use it)
+//	    57      1  1: of a log segment that may have been used before any of it was synced
+//	    58      6  zero (later versions may use it)
 type FileHeader struct {
 	Type    FileType
 	Version uint32
@@ -54,6 +55,8 @@ type FileHeader struct {
 	Store   ID
 	Num     uint64
 	Reused  bool
+
+	Provisional bool
 }
 
 func magic(t FileType) string {
@@ -89,7 +92,10 @@ func MayBeOurs(t FileType, b []byte) bool {
 	return true
 }
 
-const reusedAt = 56
+const (
+	reusedAt      = 56
+	provisionalAt = 57
+)
 
 func headerCRC(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], Castagnoli), Castagnoli, b[16:FileHeaderBytes])
@@ -109,6 +115,9 @@ func AppendFileHeader(dst []byte, h FileHeader) []byte {
 	if h.Reused {
 		b[reusedAt] = 1
 	}
+	if h.Provisional {
+		b[provisionalAt] = 1
+	}
 	binary.LittleEndian.PutUint32(b[12:], headerCRC(b))
 	return dst
 }
@@ -126,7 +135,8 @@ func DecodeFileHeader(b []byte, t FileType, name string) (FileHeader, error) {
 	if binary.LittleEndian.Uint32(b[12:]) != headerCRC(b) {
 		return FileHeader{}, Corruptf(name, 12, "header checksum does not match")
 	}
-	h := FileHeader{Type: t, Version: binary.LittleEndian.Uint32(b[8:]), Num: binary.LittleEndian.Uint64(b[48:]), Reused: b[reusedAt] == 1}
+	h := FileHeader{Type: t, Version: binary.LittleEndian.Uint32(b[8:]), Num: binary.LittleEndian.Uint64(b[48:])}
+	h.Reused, h.Provisional = b[reusedAt] == 1, b[provisionalAt] == 1
 	copy(h.File[:], b[16:])
 	copy(h.Store[:], b[32:])
 	if h.Version > FormatVersion {

@@ -105,14 +105,15 @@ func reused(buf []byte) bool {
 
 // mustReport reports whether a commit above seq has a byte on the disk, so that
 // Open has to say that it dropped something: O6. Where the file was used before, nobody can
-// tell what a byte is of: there it is the head of the commit's frame.
+// tell what a byte is of: there it is the head of the commit's frame. Where garbage is the beginning
+// of a file whose header was never synced, it may be somebody else's.
 func mustReport(image *memfs.FS, written []place, seq uint64) bool {
 	for _, p := range written {
 		if p.seq <= seq {
 			continue
 		}
 		buf, err := image.ReadFile(p.file)
-		if err != nil {
+		if err != nil || !base.MayBeOurs(base.FileLog, buf) {
 			continue
 		}
 		if reused(buf) {

@@ -205,7 +205,7 @@ func (e *Engine) ensureManifest() error {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !e.logging.Load() {
+	for !e.ledger.Live() {
 		if err := e.refuse(); err != nil {
 			return err
 		}
@@ -291,10 +291,12 @@ func (e *Engine) keeper() {
 			return
 		}
 		if quiet {
-			e.markIfQuiet()
+			e.ledger.MarkIfWaiting()
 		}
 		e.Epochs.Collect()
+		e.commit.mu.Lock()
 		e.keepSpare()
+		e.commit.mu.Unlock()
 		e.removeObsolete(e.cfg.FS.Remove)
 	}
 }
@@ -309,23 +311,13 @@ func (c *committer) wantsSpare() bool {
 	return c.shape.NextDue(int(tail.Offset()), c.mem.Seg.Capacity())
 }
 
-// keepSpare makes a spare segment if one is wanted. A failure is the business of the
-// commit that needs it.
+// keepSpare has a spare segment made if one is wanted. A failure is the business of the
+// commit that needs it. commit.mu is held: somebody who had to get hold of it first would
+// wait for a millisecond where commits follow each other.
 func (e *Engine) keepSpare() {
-	c := &e.commit
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0)) && !e.diskFull() {
-		e.prepareSpare(0, 0, true)
-	}
-}
-
-// markIfQuiet writes a mark behind the last edit if files wait for one.
-func (e *Engine) markIfQuiet() {
-	e.manifestMu.Lock()
-	defer e.manifestMu.Unlock()
-	if e.manifest != nil && e.obsolete.Waiting(e.manifest.SealedThrough()) {
-		e.noteManifestError(e.manifest.Mark())
+	if e.commit.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0)) && !e.diskFull() {
+		prepare := e.beginSpare(0, 0, true)
+		e.background.Go(func() { prepare() })
 	}
 }
 
@@ -353,7 +345,7 @@ func (e *Engine) syncWritten() error {
 	if failed != nil {
 		return failed
 	}
-	err := wal.SyncAll(segments)
+	err := e.syncAll(segments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
@@ -91,7 +90,7 @@ func (e *Engine) settle() (err, unmerged error) {
 	if err := e.flushRest(); err != nil {
 		return err, unmerged
 	}
-	if e.manifest == nil {
+	if !e.ledger.Live() {
 		return nil, unmerged // nothing was written since Open
 	}
 	for debt := e.currentDebt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.currentDebt() {
@@ -128,18 +127,15 @@ func (e *Engine) flushRest() error {
 
 // seal ends the manifest, and removes what only an unclean end would have needed.
 func (e *Engine) seal() error {
-	if e.manifest == nil {
+	if !e.ledger.Live() {
 		return nil
 	}
-	e.manifestMu.Lock()
-	final := &manifest.Edit{LogStart: manifest.NoLog(e.nextFile), NextFileNum: e.nextFile, LastSeq: e.commit.nextSeq - 1}
-	err := e.manifest.Seal(final)
-	e.manifestMu.Unlock()
+	logStart, err := e.ledger.Seal(e.commit.nextSeq - 1)
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
 	e.Drop()
-	e.retireSegments(final.LogStart, 0)
+	e.retireSegments(logStart, 0)
 	if e.cfg.Relaxed && e.commit.spare != nil {
 		e.neverSynced = append(e.neverSynced, e.path(base.FileLog, e.commit.spare.Seg.Num))
 	}

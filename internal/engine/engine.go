@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/report"
@@ -27,7 +28,6 @@ type Engine struct {
 	view.View // what readers see
 
 	cfg     config.Config
-	store   base.ID
 	lock    io.Closer
 	closing sync.Once
 
@@ -43,13 +43,7 @@ type Engine struct {
 
 	commit committer
 
-	// manifestMu serialises edits and file numbers. Taken before commit.mu.
-	manifestMu sync.Mutex
-	manifest   *manifest.Log   // nil until the first log segment is made
-	opened     *manifest.State // as Open left it
-	parents    func() error    // waits until the name of a store that is being made is durable
-	logging    atomic.Bool     // manifest is not nil
-	nextFile   uint64
+	ledger ledger.Ledger // of the manifest. Locked before commit.mu
 
 	// Guarded by commit.mu.
 	handles     map[uint64]*tree.Handle
@@ -86,19 +80,6 @@ type Engine struct {
 
 func (e *Engine) path(t base.FileType, num uint64) string {
 	return filepath.Join(e.cfg.Dir, base.FileName(t, num))
-}
-
-// newFileNum returns an unused file number. manifestMu is held.
-func (e *Engine) newFileNum() uint64 {
-	num := e.nextFile
-	e.nextFile++
-	return num
-}
-
-func (e *Engine) takeFileNum() uint64 {
-	e.manifestMu.Lock()
-	defer e.manifestMu.Unlock()
-	return e.newFileNum()
 }
 
 // newState makes a State. commit.mu is held.

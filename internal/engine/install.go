@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -11,62 +11,13 @@ import (
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
-	"github.com/cairndb/cairn/vfs"
 )
-
-// appendEdit writes an edit to the manifest, synced, and returns its ordinal.
-// manifestMu is held.
-func (e *Engine) appendEdit(edit *manifest.Edit) (uint64, error) {
-	edit.NextFileNum = e.nextFile
-	ordinal, err := e.manifest.Append(edit)
-	return ordinal, e.noteManifestError(err)
-}
-
-// noteManifestError poisons the store if the manifest's outcome is unknown.
-func (e *Engine) noteManifestError(err error) error {
-	if err != nil && errors.Is(err, base.ErrPoisoned) {
-		c := &e.commit
-		c.mu.Lock()
-		e.poison(err)
-		c.mu.Unlock()
-	}
-	return err
-}
-
-// recordSegment makes a new log segment known to the manifest. The first one after
-// Open begins a new manifest, so that a clean Open of a store that is there writes
-// nothing at all.
-func (e *Engine) recordSegment(seg manifest.Segment) error {
-	if e.manifest != nil {
-		_, err := e.appendEdit(&manifest.Edit{Segments: []manifest.Segment{seg}})
-		return err
-	}
-	next, err := e.opened.Apply(&manifest.Edit{LogStart: seg.Num, Segments: []manifest.Segment{seg}, NextFileNum: e.nextFile + 1})
-	if err != nil {
-		return err
-	}
-	if err := e.parents(); err != nil {
-		return err
-	}
-	log, err := manifest.Create(e.cfg.FS, e.cfg.Dir, e.store, e.newFileNum(), next.Snapshot())
-	if err != nil {
-		return e.noteManifestError(err)
-	}
-	e.manifest = log
-	e.logging.Store(true)
-	if e.opened.Manifest != 0 { // else the store is being made
-		e.obsolete.Add(obsolete.File{Path: e.path(base.FileManifest, e.opened.Manifest)})
-	}
-	return nil
-}
 
 // install makes an edit durable and then visible: tables become part of the version,
 // the layers they came from, if any, go.
 func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...*tree.Layer) error {
 	if err := tree.Intact(flushed); err != nil {
-		e.commit.mu.Lock()
-		defer e.commit.mu.Unlock()
-		e.poison(err)
+		e.poisonNow(err)
 		return err
 	}
 	done, err := e.record(edit, tables, flushed)
@@ -81,21 +32,21 @@ type recorded struct{ ordinal, logStart uint64 }
 
 // record makes an edit durable and then visible.
 func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*tree.Layer) (done recorded, err error) {
-	e.manifestMu.Lock()
-	defer e.manifestMu.Unlock()
+	e.ledger.Lock()
+	defer e.ledger.Unlock()
 	c := &e.commit
 	if len(flushed) > 0 {
 		c.mu.Lock()
 		edit.LogStart = e.logStartWithout(flushed)
 		c.mu.Unlock()
 	}
-	ordinal, err := e.appendEdit(edit)
+	ordinal, err := e.ledger.Append(edit)
 	if err != nil {
 		return done, err
 	}
-	done = recorded{ordinal, e.manifest.State().LogStart}
+	done = recorded{ordinal, e.ledger.State().LogStart}
 	e.show(edit, ordinal, tables, flushed)
-	e.rollManifest()
+	e.ledger.Roll()
 	return done, nil
 }
 
@@ -126,33 +77,53 @@ func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
 	e.Epochs.Collect()
 }
 
+// syncForSegment makes durable what a segment that is not provisional needs: its name, and the
+// segments before it. The ledger is locked.
+func (e *Engine) syncForSegment() error {
+	switch {
+	case !e.ledger.Live(): // a new manifest syncs the directory itself, before it counts
+		return nil
+	case e.ledger.FirstProvisional() == 0:
+		return e.ledger.SyncDir()
+	}
+	e.commit.mu.Lock()
+	segments := slices.Clone(e.commit.unsynced)
+	e.commit.mu.Unlock()
+	if err := wal.SyncAll(segments); err != nil {
+		e.poisonNow(err)
+		return fmt.Errorf("%w: %w", base.ErrPoisoned, err)
+	}
+	return e.ledger.Confirm(math.MaxUint64)
+}
+
+// syncAll makes durable what has been written to segments, oldest first, and that they are there.
+func (e *Engine) syncAll(segments []*wal.Segment) error {
+	if err := wal.SyncAll(segments); err != nil || len(segments) == 0 {
+		return err
+	}
+	last := segments[len(segments)-1].Num
+	if first := e.ledger.FirstProvisional(); first == 0 || first > last {
+		return nil
+	}
+	e.ledger.Lock()
+	defer e.ledger.Unlock()
+	return e.ledger.Confirm(last)
+}
+
 // endLog records that no log is needed, if there is nothing in it.
 func (e *Engine) endLog() {
-	e.manifestMu.Lock()
+	e.ledger.Lock()
 	e.commit.mu.Lock()
 	edit := &manifest.Edit{LogStart: e.logStartWithout(nil)}
 	e.commit.mu.Unlock()
-	ordinal, err := e.appendEdit(edit)
+	ordinal, err := e.ledger.Append(edit)
 	if err == nil {
 		e.show(edit, ordinal, nil, nil)
 	}
-	e.manifestMu.Unlock()
+	e.ledger.Unlock()
 	if err == nil {
 		e.letGo(recorded{ordinal, edit.LogStart}, nil)
 	}
-}
-
-// syncDir makes the entries of the store's directory durable. A failure is final,
-// like that of a file's sync, unless the sync was not even attempted.
-func (e *Engine) syncDir() error {
-	err := e.cfg.FS.SyncDir(e.cfg.Dir)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, vfs.ErrNotAttempted):
-		return fmt.Errorf("sync of directory %s: %w", e.cfg.Dir, err)
-	}
-	return e.noteManifestError(fmt.Errorf("%w: sync of directory %s: %w", base.ErrPoisoned, e.cfg.Dir, err))
 }
 
 // show publishes the state after an edit.
@@ -164,7 +135,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 		e.handles[h.Meta.Num] = h
 	}
 	layers := slices.DeleteFunc(slices.Clone(e.State().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
-	e.publish(e.newState(layers, e.manifest.State().Version))
+	e.publish(e.newState(layers, e.ledger.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.cond.Broadcast()
 	signal(e.wakeIndex)
@@ -172,12 +143,12 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 
 // logStartWithout returns the first log segment that is needed once what the layers
 // hold is in the tables: that of the oldest memtable left, none when the store comes
-// to rest or is being closed. commit.mu and manifestMu are held.
+// to rest or is being closed. commit.mu and the ledger's lock are held.
 func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 	layers := e.State().Layers
 	c := &e.commit
 	if len(layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
-		return manifest.NoLog(e.nextFile)
+		return manifest.NoLog(e.ledger.Next())
 	}
 	for i := len(layers) - 1; i >= 0; i-- {
 		switch l := layers[i]; {
@@ -189,23 +160,6 @@ func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
 		}
 	}
 	return start
-}
-
-// rollManifest begins a new manifest when the old one has grown. A full disk
-// leaves the old one in use; worse poisons the store, but does not undo the edit
-// just made. manifestMu is held.
-func (e *Engine) rollManifest() {
-	if !e.manifest.Bloated() {
-		return
-	}
-	old := e.manifest
-	next, err := old.Rotate(e.newFileNum())
-	if next == nil { // else only closing the old one failed, all of which is synced
-		e.noteManifestError(err)
-		return
-	}
-	e.manifest = next
-	e.obsolete.Add(obsolete.File{Path: e.path(base.FileManifest, old.State().Manifest)})
 }
 
 // retireFiles notes the tables an installed edit has made useless, and the segments that
@@ -250,13 +204,7 @@ func (e *Engine) retireSegments(start, at uint64) {
 // removeObsolete removes the files whose time has come, but for those of log segments that
 // the next ones will use.
 func (e *Engine) removeObsolete(remove func(path string) error) {
-	e.manifestMu.Lock()
-	through := ^uint64(0)
-	if e.manifest != nil {
-		through = e.manifest.SealedThrough()
-	}
-	e.manifestMu.Unlock()
-	for _, f := range e.obsolete.Take(through) {
+	for _, f := range e.ledger.TakeObsolete() {
 		if f.Log != nil {
 			if e.mayUseAgain(f.Log) && f.Log.Cached() && e.shelf.Put(f.Log) {
 				continue

@@ -51,17 +51,17 @@ func tryOpen(cfg config.Config) (*Engine, error) {
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
 		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{}, used: map[uint64]*wal.Used{},
-		parents: func() error { return nil },
-		wake:    make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.buffers = tree.NewBuffers(e.budget)
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
-		Profile: cfg.Profile, NewNum: e.takeFileNum, SyncDir: e.syncDir, Unused: e.closeTable,
+		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
 		Raw: func() int64 { return e.State().RawBytes() },
 	}
+	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
@@ -96,7 +96,7 @@ func (e *Engine) open0() error {
 func (e *Engine) guard() {
 	if lock, ok := e.lock.(vfs.Guard); ok && !e.cfg.ReadOnly {
 		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock.Check)
-		e.tables.FS = e.cfg.FS
+		e.tables.FS, e.ledger.FS = e.cfg.FS, e.cfg.FS
 		e.reserve = reserve.New(e.cfg.FS, e.path(base.FileReserve, 0))
 	}
 }
@@ -104,8 +104,8 @@ func (e *Engine) guard() {
 // create makes an empty store, its first log segment with it: whoever makes a store is
 // going to write.
 func (e *Engine) create(made int) error {
-	e.parents = directory.SyncParents(e.cfg.FS, e.cfg.Dir, made)
-	defer e.parents() // nothing goes on after an Open that failed
+	e.ledger.Parents = directory.SyncParents(e.cfg.FS, e.cfg.Dir, made)
+	defer e.ledger.Parents() // nothing goes on after an Open that failed
 	names, err := e.cfg.FS.List(e.cfg.Dir)
 	if err != nil {
 		return err
@@ -114,14 +114,13 @@ func (e *Engine) create(made int) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.manifest.State(), names, nil)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.State(), names, nil)
 }
 
 // start makes the engine what the manifest says. names are those in the directory.
 func (e *Engine) start(state *manifest.State, names []string) {
-	e.store, e.opened = state.Store, state
+	e.ledger.Start(state, manifest.FirstFreeNum(names, state))
 	e.tables.Store = state.Store
-	e.nextFile = manifest.FirstFreeNum(names, state)
 	e.commit.nextSeq = state.LastSeq + 1
 	e.publish(e.newState(nil, state.Version))
 }
@@ -138,7 +137,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
-	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.nextFile) }
+	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.ledger.Next()) }
 	if len(state.Segments) > 0 || !state.Clean {
 		confirm = nil // recovery makes another manifest
 		if !e.cfg.ReadOnly {
@@ -150,7 +149,7 @@ func (e *Engine) load(state *manifest.State) error {
 	}
 	e.Show(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
-		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.opened, names, confirm)
+		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, confirm)
 	}
 	return nil
 }
@@ -181,10 +180,7 @@ func (e *Engine) release0() error {
 	e.Epochs.Drain()
 	e.pages.Close()
 	e.tables.DropAhead()
-	errs = append(errs, e.buffers.Close())
-	if e.manifest != nil {
-		errs = append(errs, e.manifest.Close())
-	}
+	errs = append(errs, e.buffers.Close(), e.ledger.Close())
 	e.removing.Wait()
 	e.closeUsed()
 	if e.lock != nil {

@@ -27,7 +27,7 @@ func (e *Engine) recover(names []string) error {
 	if n, from := log.Dropped(); n > 0 {
 		e.recovery.DroppedBytes, e.recovery.DroppedFrom = n, uint64(from)
 	}
-	if t := e.opened.Tail; t.Bytes > 0 {
+	if t := e.ledger.Opened.Tail; t.Bytes > 0 {
 		e.recovery.DroppedBytes += t.Bytes
 	}
 	if e.cfg.ReadOnly {
@@ -42,12 +42,12 @@ func (e *Engine) recover(names []string) error {
 
 func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
-		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
+		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
 		FreeMemory:  e.buffers.Free,
 		WriteMemory: e.writeMemory,
-		NextFileNum: func() uint64 { return e.nextFile },
+		NextFileNum: e.ledger.Next,
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
-		State:       e.opened,
+		State:       e.ledger.Opened,
 	}
 }
 
@@ -62,16 +62,16 @@ func (e *Engine) giveUp(written []*tree.Handle, err error) {
 
 // recordRecovery writes a new manifest that needs no log, and makes it the live one.
 func (e *Engine) recordRecovery(log *recovery.Log) error {
-	num := e.newFileNum()
+	num := e.ledger.NewNum()
 	snapshot := *log.State
-	snapshot.Segments = nil
+	snapshot.Segments, snapshot.Provisional = nil, 0
 	edit := snapshot.Snapshot()
-	edit.LogStart = manifest.NoLog(e.nextFile)
-	edit.NextFileNum = e.nextFile
+	edit.LogStart = manifest.NoLog(e.ledger.Next())
+	edit.NextFileNum = e.ledger.Next()
 	if e.recovery.DroppedBytes > 0 {
 		edit.Dropped = &manifest.Dropped{Bytes: uint64(e.recovery.DroppedBytes), From: e.recovery.DroppedFrom}
 	}
-	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, e.store, num, edit); err != nil {
+	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, e.ledger.Store, num, edit); err != nil {
 		e.giveUp(log.Written, err)
 		return err
 	}
@@ -79,14 +79,14 @@ func (e *Engine) recordRecovery(log *recovery.Log) error {
 	if err != nil {
 		return err
 	}
-	e.opened = state
+	e.ledger.Opened = state
 	e.publish(e.newState(nil, state.Version))
 	return nil
 }
 
 // showRecovered makes the replayed memtables readable without writing anything.
 func (e *Engine) showRecovered(layers []*tree.Layer) {
-	e.publish(e.newState(layers, e.opened.Version))
+	e.publish(e.newState(layers, e.ledger.Opened.Version))
 	for _, l := range layers {
 		if l.Mem != nil {
 			l.Mem.Unref() // the state holds it

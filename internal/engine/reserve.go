@@ -54,7 +54,7 @@ func (e *Engine) waitsForSpace() bool {
 
 // freeSpace removes at once what would be removed sooner or later.
 func (e *Engine) freeSpace() {
-	e.markIfQuiet()
+	e.ledger.MarkIfWaiting()
 	e.Epochs.Collect()
 	e.buffers.AwaitUnmapped()
 	e.removeObsolete(e.cfg.FS.Remove)

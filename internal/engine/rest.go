@@ -153,7 +153,7 @@ func (e *Engine) tidy() {
 	}
 	c.preparing = true
 	c.mu.Unlock()
-	e.markIfQuiet()
+	e.ledger.MarkIfWaiting()
 	e.clearShelf(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)

@@ -140,6 +140,17 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 		c.cond.Wait()
 		return nil
 	}
+	prepare := e.beginSpare(need, count, fill)
+	c.mu.Unlock()
+	err := prepare()
+	c.mu.Lock()
+	return err
+}
+
+// beginSpare decides what prepareSpare will make, and returns what makes it. From now on
+// nobody else does. commit.mu is held, but not when the result is called.
+func (e *Engine) beginSpare(need, count int, fill bool) func() error {
+	c := &e.commit
 	c.preparing = true
 	c.hurry.Store(!fill)
 	old := c.spare
@@ -150,22 +161,24 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
 	relaxed := c.shape.MostRelaxed()
-	c.mu.Unlock()
-	if old != nil {
-		e.dropSpare(old)
+	return func() error {
+		if old != nil {
+			e.dropSpare(old)
+		}
+		m, err := e.newMemory(size, records, relaxed)
+		if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
+			m, err = e.newMemory(size, records, relaxed)
+		}
+		if reserve.IsFull(err) && mayBeSmall {
+			size = max(smallSegmentBytes, (need+4095)&^4095)
+			m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.preparing, c.spare = false, m
+		c.cond.Broadcast()
+		return reserve.SpaceError(err)
 	}
-	m, err := e.newMemory(size, records, relaxed)
-	if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
-		m, err = e.newMemory(size, records, relaxed)
-	}
-	if reserve.IsFull(err) && mayBeSmall {
-		size = max(smallSegmentBytes, (need+4095)&^4095)
-		m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed)
-	}
-	c.mu.Lock()
-	c.preparing, c.spare = false, m
-	c.cond.Broadcast()
-	return reserve.SpaceError(err)
 }
 
 // newMemory makes a segment of the given size, records it in the manifest, and
@@ -186,6 +199,7 @@ func (e *Engine) newSmallMemory(size, records int, relaxed bool) (*tree.Memory, 
 		seg, err := e.newSegment(size, relaxed, buffer)
 		if err == nil {
 			if err = seg.Fill(!relaxed, hurry); err != nil {
+				e.syncUnused(seg)
 				seg.Drop()
 			}
 		}
@@ -220,32 +234,34 @@ func (e *Engine) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
 }
 
 func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
-	e.manifestMu.Lock()
-	defer e.manifestMu.Unlock()
+	e.ledger.Lock()
+	defer e.ledger.Unlock()
 	seg, err := e.createSegment(size, relaxed, buffer)
 	if err != nil {
 		return nil, err
 	}
-	num := seg.Num
-	e.tables.MakeAhead(e.newFileNum)
-	if e.manifest != nil { // a new manifest syncs the directory itself, before it counts
-		err = e.syncDir()
+	named := !e.ledger.Live() || !seg.Mapped() // a new manifest syncs the directory itself, before it counts
+	if named {
+		e.tables.MakeAhead(e.ledger.NewNum)
+	}
+	if !seg.Mapped() {
+		err = e.syncForSegment()
+	}
+	if err == nil {
+		err = e.ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Mapped())
 	}
 	if err != nil {
 		seg.Drop()
-		e.cfg.FS.Remove(e.path(base.FileLog, num))
-		return nil, err
-	}
-	if err := e.recordSegment(manifest.Segment{Num: num, File: seg.File}); err != nil {
-		seg.Drop()
 		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
-			e.cfg.FS.Remove(e.path(base.FileLog, num))
+			e.cfg.FS.Remove(e.path(base.FileLog, seg.Num))
 		}
 		return nil, err
 	}
-	e.tables.NameAhead()
+	if named {
+		e.tables.NameAhead()
+	}
 	e.commit.mu.Lock()
-	e.segments = append(e.segments, num)
+	e.segments = append(e.segments, seg.Num)
 	e.commit.mu.Unlock()
 	return seg, nil
 }
@@ -253,7 +269,7 @@ func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error
 // createSegment makes the file of a segment: where few commits wait for syncs one that is
 // mapped for its arena, else of that of an old one if there is one as large. If there is not,
 // those there are will not serve: their space is freed beside what goes on here, which others
-// wait for. manifestMu is held.
+// wait for. The ledger is locked.
 func (e *Engine) createSegment(size int, relaxed bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
 	soon := func(path string) error {
 		if err := vfs.RemoveSoon(e.cfg.FS, path, true); !errors.Is(err, fs.ErrNotExist) {
@@ -261,24 +277,24 @@ func (e *Engine) createSegment(size int, relaxed bool, buffer func() ([]byte, er
 		}
 		return nil
 	}
-	num := e.newFileNum()
+	num := e.ledger.NewNum()
 	if relaxed {
-		seg, err = wal.CreateMapped(e.cfg.FS, e.path(base.FileLog, num), num, e.store, size, buffer)
+		seg, err = wal.CreateMapped(e.cfg.FS, e.path(base.FileLog, num), num, e.ledger.Store, size, buffer)
 	} else {
 		var buf []byte
 		if buf, err = buffer(); err != nil {
 			return nil, err
 		}
 		if u := e.shelf.Take(size); u != nil {
-			if seg, err = wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.store, buf); err == nil {
+			if seg, err = wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.ledger.Store, buf); err == nil {
 				return seg, nil
 			}
 			e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
 			e.removeWith(soon, u.Name()) // or, if only what it returned was wrong:
 			e.removeWith(soon, e.path(base.FileLog, num))
-			num = e.newFileNum()
+			num = e.ledger.NewNum()
 		}
-		seg, err = wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.store, buf)
+		seg, err = wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.ledger.Store, buf)
 	}
 	if err == nil {
 		e.clearShelf(soon)
@@ -313,9 +329,18 @@ func (e *Engine) countRangeDeletes(m *tree.Memory) {
 	m.Heap = n
 }
 
-// dropSpare gives back a spare that is too small. Its file stays until the log
-// start moves past it; it holds no commit.
+// dropSpare gives back a spare that is too small, or not needed any more. Its file stays until the
+// log start moves past it; it holds no commit.
 func (e *Engine) dropSpare(m *tree.Memory) {
+	e.syncUnused(m.Seg)
 	m.Seg.Close()
 	m.Unref()
+}
+
+// syncUnused makes the header of a segment that will not be used durable, if it is not: whoever
+// confirms a later segment confirms this one (ledger.Confirm).
+func (e *Engine) syncUnused(seg *wal.Segment) {
+	if err := seg.Sync(); err != nil {
+		e.poisonNow(err)
+	}
 }

@@ -186,7 +186,7 @@ func (e *Engine) append(w *Write) *pending {
 	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count, w.Durable)
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
-		signal(e.wake)
+		e.keepSpare()
 		signal(e.wakeMerge) // from now on it looks more often whether there is quiet
 	}
 	return e.enqueue(p, uint64(w.Count))
@@ -260,7 +260,7 @@ func (e *Engine) lead(p *pending) {
 	}
 	var syncErr error
 	if mustSync {
-		syncErr = wal.SyncAll(segments)
+		syncErr = e.syncAll(segments)
 	}
 
 	c.mu.Lock()
@@ -327,6 +327,9 @@ func (e *Engine) noteSynced() {
 	c := &e.commit
 	for len(c.unsynced) > 0 {
 		s := c.unsynced[0]
+		if p := e.ledger.FirstProvisional(); p != 0 && s.Num >= p {
+			return // synced, perhaps, but a power cut may take it away
+		}
 		// A mark into a segment says that its link is durable: the header alone is
 		// no place behind the segment before, and recovery could not find it.
 		if s.Synced().Offset() > base.FileHeaderBytes {
@@ -353,6 +356,13 @@ func (e *Engine) poison(why error) {
 	queue := c.queue
 	c.queue = nil
 	e.conclude(queue, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+}
+
+// poisonNow is poison for those who do not hold commit.mu.
+func (e *Engine) poisonNow(why error) {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	e.poison(why)
 }
 
 // writeFailed ends the commits of a round whose write failed, and those behind
@@ -407,7 +417,7 @@ func (e *Engine) resume() error {
 	c.mu.Unlock()
 	err := wal.WriteOut(segments)
 	if err == nil {
-		err = wal.SyncAll(segments)
+		err = e.syncAll(segments)
 	}
 	c.mu.Lock()
 	if err == nil {

@@ -25,6 +25,7 @@ type Edit struct {
 
 	// These only grow: a smaller value, zero included, changes nothing.
 	LogStart        uint64 // segments with a smaller number are obsolete
+	Provisional     uint64 // segments with this number or a greater one were not synced when they were recorded; 0: there are none
 	NextFileNum     uint64 // greater than every file number in use
 	LastSeq         uint64 // no sequence in the tables is greater
 	IngestedThrough uint64 // ingest frames of the log with a sequence <= this are part of the tables
@@ -78,6 +79,7 @@ const (
 	tagSegment         = 6<<1 | 1
 	tagRemoved         = 7<<1 | 1
 	tagAdded           = 8<<1 | 1
+	tagProvisional     = 9<<1 | 1
 )
 
 const (
@@ -109,7 +111,7 @@ func (e *Edit) Append(dst []byte) []byte {
 		body = appendAdded(body[:0], &e.Added[i])
 		dst = appendField(dst, tagAdded, body)
 	}
-	return dst
+	return appendNumber(dst, tagProvisional, e.Provisional)
 }
 
 func appendNumber(dst []byte, tag, v uint64) []byte {
@@ -149,7 +151,7 @@ func DecodeEdit(b []byte) (*Edit, error) {
 }
 
 func repeated(tag uint64) bool {
-	return tag == tagSegment || tag == tagRemoved || tag == tagAdded || tag > tagAdded
+	return tag == tagSegment || tag == tagRemoved || tag == tagAdded || tag > tagProvisional
 }
 
 func (e *Edit) decodeField(tag uint64, d *decoder) error {
@@ -170,6 +172,8 @@ func (e *Edit) decodeField(tag uint64, d *decoder) error {
 		e.Removed = append(e.Removed, Removed{Level: d.level(), Num: d.uvarint(maxFileNum)})
 	case tagAdded:
 		e.Added = append(e.Added, decodeAdded(d))
+	case tagProvisional:
+		e.Provisional = d.positive(maxSegmentNum + 1)
 	default:
 		if tag&1 == 1 {
 			return fmt.Errorf("%w: manifest field %d", base.ErrFormatTooNew, tag)

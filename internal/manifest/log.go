@@ -42,9 +42,9 @@ type Log struct {
 
 	// Published; written with mu held.
 	state    atomic.Pointer[State]
-	last     atomic.Uint64 // ordinal of the last edit that is synced
+	last     atomic.Uint64 // ordinal of the last edit
 	sealed   atomic.Uint64 // edits up to this ordinal have a synced mark behind them
-	off      atomic.Int64  // where the next frame goes; everything below is synced
+	off      atomic.Int64  // where the next frame goes
 	snapshot int64         // bytes of the file when it was made
 
 	mu struct {
@@ -53,8 +53,15 @@ type Log struct {
 		room   int64    // length of the file; from off on it is zero
 		sum    uint32   // header checksum of the last frame
 		before uint64   // ordinals used up by earlier manifests of this log
+		synced mark     // how much is known durable
 		broken error    // matches base.ErrPoisoned or base.ErrClosed; refuses everything
 	}
+}
+
+// mark is a place in a manifest: behind which edit, and at which offset.
+type mark struct {
+	ordinal uint64
+	off     int64
 }
 
 // Create makes MANIFEST-num, whose snapshot is the given edit applied to an empty
@@ -119,6 +126,7 @@ func create(fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, 
 	l.state.Store(s)
 	l.off.Store(l.snapshot)
 	l.last.Store(before + 1)
+	l.mu.synced = mark{before + 1, l.snapshot}
 	l.sealed.Store(before + 1) // CURRENT is the mark behind the snapshot
 	return l, nil
 }
@@ -131,10 +139,41 @@ func create(fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, 
 func (l *Log) Append(e *Edit) (ordinal uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.append(e)
+	return l.append(e, true)
 }
 
-func (l *Log) append(e *Edit) (uint64, error) {
+// AppendUnsynced is Append of an edit that a power cut may take away: it is in the operating
+// system's hands only, until the next Append, or Sync.
+func (l *Log) AppendUnsynced(e *Edit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.append(e, false)
+	return err
+}
+
+// Sync makes all edits durable. Errors are those of Append.
+func (l *Log) Sync() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	return l.sync(l.last.Load())
+}
+
+// sync makes durable what is written, the edit of that ordinal being the last one.
+func (l *Log) sync(ordinal uint64) error {
+	if l.mu.synced.off == l.off.Load() {
+		return nil
+	}
+	if err := l.mu.f.Sync(); err != nil {
+		return l.breakOff("sync of "+l.name, err)
+	}
+	l.mu.synced = mark{ordinal, l.off.Load()}
+	return nil
+}
+
+func (l *Log) append(e *Edit, sync bool) (uint64, error) {
 	if l.mu.broken != nil {
 		return 0, l.mu.broken
 	}
@@ -145,17 +184,16 @@ func (l *Log) append(e *Edit) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	earlier := l.last.Load()
-	if err := l.write(frame.KindEdit, e.Append(nil)); err != nil {
+	ordinal := l.last.Load() + 1
+	if err := l.write(frame.KindEdit, e.Append(nil), sync); err != nil {
 		return 0, err
 	}
 	l.state.Store(next)
-	l.sealed.Store(earlier)
-	l.last.Store(earlier + 1)
-	return earlier + 1, nil
+	l.last.Store(ordinal)
+	return ordinal, nil
 }
 
-// Mark makes SealedThrough cover all edits, writing and syncing a mark if needed.
+// Mark makes SealedThrough cover all edits that are synced, writing and syncing a mark if needed.
 // Errors are those of Append.
 func (l *Log) Mark() error {
 	l.mu.Lock()
@@ -163,14 +201,10 @@ func (l *Log) Mark() error {
 	if l.mu.broken != nil {
 		return l.mu.broken
 	}
-	if l.sealed.Load() == l.last.Load() {
+	if l.sealed.Load() == l.mu.synced.ordinal {
 		return nil
 	}
-	if err := l.write(frame.KindMark, nil); err != nil {
-		return err
-	}
-	l.sealed.Store(l.last.Load())
-	return nil
+	return l.write(frame.KindMark, nil, true)
 }
 
 // Seal ends the manifest of a store that is being closed: it appends the final
@@ -226,11 +260,14 @@ func (l *Log) writeEnd(e *Edit) error {
 		return unchanged("reservation in "+l.name, err)
 	}
 	if n > frame.HeaderBytes {
-		if _, err := l.append(e); err != nil {
+		if _, err := l.append(e, true); err != nil {
 			return err
 		}
 	}
-	if err := l.write(frame.KindSeal, nil); err != nil {
+	if err := l.sync(l.last.Load()); err != nil {
+		return err
+	}
+	if err := l.write(frame.KindSeal, nil, false); err != nil { // what it speaks of is durable
 		return err
 	}
 	l.sealed.Store(l.last.Load())
@@ -280,7 +317,7 @@ func (l *Log) closeFile() error {
 	return f.Close()
 }
 
-// State returns the state after the last edit that is synced.
+// State returns the state after the last edit.
 func (l *Log) State() *State { return l.state.Load() }
 
 // SealedThrough returns the ordinal of the last edit behind which a later, synced
@@ -305,13 +342,13 @@ func tooLarge(name string, bytes int64) error {
 	return fmt.Errorf("manifest: %s would have %d bytes, more than the %d that are read: there are too many tables with too long keys", name, bytes, maxManifestBytes)
 }
 
-// write appends one group of frames and syncs it, unless it is a seal.
-func (l *Log) write(kind frame.Kind, payload []byte) error {
-	off := l.off.Load()
-	g := group{id: l.id, sum: l.mu.sum, durable: uint64(off), ordinal: l.last.Load() - l.mu.before, parts: l.parts}
+// write appends one group of frames, and syncs it if asked to: then what was synced before is sealed.
+func (l *Log) write(kind frame.Kind, payload []byte, sync bool) error {
+	off, before, ordinal := l.off.Load(), l.mu.synced, l.last.Load()
 	if kind == frame.KindEdit {
-		g.ordinal++
+		ordinal++
 	}
+	g := group{id: l.id, sum: l.mu.sum, durable: uint64(before.off), ordinal: ordinal - l.mu.before, parts: l.parts}
 	b := g.append(nil, off, kind, payload)
 	end, room := off+int64(len(b)), l.mu.room
 	if end > maxManifestBytes-manifestRest && len(payload) > manifestRest/16 {
@@ -326,13 +363,15 @@ func (l *Log) write(kind frame.Kind, payload []byte) error {
 	if _, err := l.mu.f.WriteAt(b, off); err != nil {
 		return l.breakOff("write to "+l.name, err)
 	}
-	if kind != frame.KindSeal { // what a seal speaks of is durable
-		if err := l.mu.f.Sync(); err != nil {
-			return l.breakOff("sync of "+l.name, err)
-		}
-	}
 	l.mu.sum = g.sum
 	l.off.Store(end)
+	if !sync {
+		return nil
+	}
+	if err := l.sync(ordinal); err != nil {
+		return err
+	}
+	l.sealed.Store(before.ordinal)
 	return nil
 }
 

@@ -14,6 +14,7 @@ type State struct {
 
 	Segments        []Segment // live log segments in order of number; none after a clean close
 	LogStart        uint64    // see Edit
+	Provisional     uint64    // see Edit
 	NextFileNum     uint64
 	LastSeq         uint64
 	IngestedThrough uint64
@@ -66,10 +67,11 @@ func (s *State) advance(e *Edit) error {
 		s.NextFileNum = max(s.NextFileNum, a.Table.Num+1)
 		s.LastSeq = max(s.LastSeq, a.Table.MaxSeq)
 	}
-	if e.LogStart > maxSegmentNum+1 || e.NextFileNum > maxFileNum+1 || max(e.LastSeq, e.IngestedThrough) > base.MaxSeq {
-		return badEdit("log start %d, next file %d, sequences %d and %d are no numbers of a store", e.LogStart, e.NextFileNum, e.LastSeq, e.IngestedThrough)
+	if max(e.LogStart, e.Provisional) > maxSegmentNum+1 || e.NextFileNum > maxFileNum+1 || max(e.LastSeq, e.IngestedThrough) > base.MaxSeq {
+		return badEdit("log start %d, provisional %d, next file %d, sequences %d and %d are no numbers of a store", e.LogStart, e.Provisional, e.NextFileNum, e.LastSeq, e.IngestedThrough)
 	}
 	s.LogStart = max(s.LogStart, e.LogStart)
+	s.Provisional = max(s.Provisional, e.Provisional)
 	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)
 	s.LastSeq = max(s.LastSeq, e.LastSeq)
 	s.IngestedThrough = max(s.IngestedThrough, e.IngestedThrough)
@@ -83,10 +85,39 @@ func (s *State) advance(e *Edit) error {
 	return nil
 }
 
+// IsProvisional reports whether log segment num was recorded before it was synced, and no edit has
+// said since that it is: a power cut may have taken it away, and all of the log behind it.
+func (s *State) IsProvisional(num uint64) bool {
+	return s.Provisional != 0 && num >= s.Provisional
+}
+
+// FirstProvisional returns the number of the first provisional log segment, 0 if there is none.
+func (s *State) FirstProvisional() uint64 {
+	for _, seg := range s.Segments {
+		if s.IsProvisional(seg.Num) {
+			return seg.Num
+		}
+	}
+	return 0
+}
+
+// Record returns the edit that records a new log segment. One that is synced must come behind
+// segments that all are.
+func (s *State) Record(seg Segment, provisional bool) *Edit {
+	e := &Edit{Segments: []Segment{seg}}
+	switch {
+	case provisional && s.Provisional == 0:
+		e.Provisional = seg.Num
+	case !provisional && s.Provisional != 0:
+		e.Provisional = seg.Num + 1
+	}
+	return e
+}
+
 // Snapshot returns the edit that makes this state out of an empty one.
 func (s *State) Snapshot() *Edit {
 	e := &Edit{
-		Segments: s.Segments, LogStart: s.LogStart, NextFileNum: s.NextFileNum,
+		Segments: s.Segments, LogStart: s.LogStart, Provisional: s.Provisional, NextFileNum: s.NextFileNum,
 		LastSeq: s.LastSeq, IngestedThrough: s.IngestedThrough,
 	}
 	if s.Dropped != (Dropped{}) {

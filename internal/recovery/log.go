@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,6 +46,7 @@ type Log struct {
 	mem      *tree.Memory // being filled
 	done     int64
 	segments []*wal.Loaded
+	strays   []*wal.Loaded        // of provisional segments that the manifest has forgotten
 	taken    map[*wal.Loaded]bool // a memtable owns the bytes
 }
 
@@ -105,22 +107,27 @@ func (r *Log) load() error {
 
 func (r *Log) loadSegment(seg manifest.Segment) (*wal.Loaded, error) {
 	name := r.path(seg.Num)
+	rec := wal.Recorded{Num: seg.Num, File: seg.File, Provisional: r.State.IsProvisional(seg.Num)}
 	f, size, err := r.openSegment(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing := errors.Is(err, fs.ErrNotExist); missing && rec.Provisional {
+		return wal.Torn(name, rec, nil), nil
+	} else if missing {
 		return nil, base.Corruptf(name, -1, "the log segment is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if size < base.FileHeaderBytes {
+	if size < base.FileHeaderBytes && rec.Provisional {
+		return wal.Torn(name, rec, nil), nil
+	} else if size < base.FileHeaderBytes {
 		return nil, base.Corruptf(name, 0, "log segment of %d bytes", size)
 	}
 	buf, err := r.Arenas.Get(int(size))
 	if err != nil {
 		return nil, err
 	}
-	s, err := wal.Load(f, name, wal.Recorded{Num: seg.Num, File: seg.File}, r.Store, buf[:size])
+	s, err := wal.Load(f, name, rec, r.Store, buf[:size])
 	if err != nil {
 		r.Arenas.Put(buf)
 	}
@@ -146,7 +153,7 @@ func (r *Log) openSegment(name string) (vfs.File, int64, error) {
 
 // checkStrays looks at the log segments that the manifest does not name. Those of
 // an interrupted Open or Close are empty or older than the log; one with a commit
-// is proof that the end of the manifest is missing.
+// is proof that the end of the manifest is missing, or was provisional.
 func (r *Log) checkStrays(names []string) error {
 	known := map[uint64]bool{}
 	for _, seg := range r.State.Segments {
@@ -157,14 +164,15 @@ func (r *Log) checkStrays(names []string) error {
 		if t != base.FileLog || num < r.State.LogStart || known[num] {
 			continue
 		}
-		if err := r.checkStray(r.path(num)); err != nil {
+		if err := r.checkStray(num); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Log) checkStray(name string) error {
+func (r *Log) checkStray(num uint64) error {
+	name := r.path(num)
 	f, size, err := r.openSegment(name)
 	if err != nil {
 		return err
@@ -174,14 +182,16 @@ func (r *Log) checkStray(name string) error {
 	if err != nil {
 		return err
 	}
-	defer r.Arenas.Put(buf)
-	buf = buf[:size]
-	if n, err := f.ReadAt(buf, 0); n < len(buf) {
+	if n, err := f.ReadAt(buf[:size], 0); n < int(size) {
+		r.Arenas.Put(buf)
 		return fmt.Errorf("read log segment %s: %w", name, err)
 	}
-	if wal.HoldsCommit(buf, name) {
-		return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: the end of the manifest is missing")
+	s, err := wal.LoadStray(buf[:size], name, num, r.Store)
+	if s == nil {
+		r.Arenas.Put(buf)
+		return err
 	}
+	r.strays = append(r.strays, s)
 	return nil
 }
 
@@ -192,11 +202,16 @@ func (r *Log) run() error {
 		if i+1 < len(live) {
 			next = live[i+1]
 		}
-		if err := r.segment(s, next); err != nil {
+		replay := r.segment
+		if !s.Linked() { // the log ends before it
+			replay = func(s, next *wal.Loaded) error { return r.replay.Segment(s, next, nil) }
+		}
+		if err := replay(s, next); err != nil {
 			return err
 		}
 	}
-	for _, s := range rest {
+	slices.SortFunc(r.strays, func(a, b *wal.Loaded) int { return cmp.Compare(a.Num, b.Num) })
+	for _, s := range slices.Concat(rest, r.strays) {
 		if err := r.replay.Segment(s, nil, nil); err != nil {
 			return err
 		}
@@ -338,8 +353,8 @@ func (r *Log) close() {
 	if r.mem != nil {
 		r.mem.Unref()
 	}
-	for _, s := range r.segments {
-		if !r.taken[s] {
+	for _, s := range slices.Concat(r.segments, r.strays) {
+		if !r.taken[s] && s.Buf != nil {
 			r.Arenas.Put(s.Buf)
 		}
 	}

@@ -22,22 +22,31 @@ import (
 // writes, so that the next store to each is a fault.
 
 // CreateMapped is Create of a segment of size bytes (a multiple of 4 KiB) whose arena is its
-// file. If the file cannot be mapped buffer is asked for an arena, of size bytes.
+// file. Nothing is synced: the segment is provisional until its first Sync. If the file cannot be
+// mapped it is as Create makes it, and buffer is asked for an arena, of size bytes.
 func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int, buffer func() ([]byte, error)) (*Segment, error) {
-	s, err := makeSegment(fsys, name, num, store, make([]byte, base.FileHeaderBytes), size)
+	s, err := makeFile(fsys, name, num, size)
 	if err != nil {
 		return nil, err
 	}
 	if s.mapFile(size) {
-		return s, nil
+		err = s.beginMapped(store)
+	} else if s.buf, err = buffer(); err == nil {
+		err = s.begin(store)
 	}
-	buf, err := buffer()
 	if err != nil {
+		s.Unmap()
 		return nil, s.withdraw(fsys, err)
 	}
-	copy(buf, s.buf)
-	s.buf = buf
 	return s, nil
+}
+
+// beginMapped writes the header, by a system call, which says what is wrong if it cannot be done.
+func (s *Segment) beginMapped(store base.ID) error {
+	n, err := s.f.WriteAt(s.header(store), 0)
+	s.tail.Store(int64(n))
+	s.written.Store(int64(n))
+	return err
 }
 
 // mapFile makes the file the arena, if its space is reserved, the file system can map it, and

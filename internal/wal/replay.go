@@ -1,6 +1,8 @@
 package wal
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,8 +13,9 @@ import (
 
 // Recorded is a segment as the manifest knows it.
 type Recorded struct {
-	Num  uint64
-	File base.ID
+	Num         uint64
+	File        base.ID
+	Provisional bool // it was never synced as a whole: it may be missing, or without its header
 }
 
 // Loaded is a segment read back into memory.
@@ -35,19 +38,29 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 		return nil, fmt.Errorf("read log segment %s: %w", name, err)
 	}
 	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
-	if err != nil {
-		return nil, err
-	}
-	if h.Store != store || h.File != rec.File || h.Num != rec.Num {
+	if err == nil && (h.Store != store || h.File != rec.File || h.Num != rec.Num) {
 		return nil, base.Corruptf(name, 16, "log segment is not the one the manifest names (of another store, or a stale copy)")
 	}
-	s := &Loaded{Recorded: rec, Name: name, Buf: buf}
-	s.walk = frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes, Reused: h.Reused}
-	if !s.readLink() || len(buf)%lengthUnit != 0 {
-		return nil, base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
+	s := Torn(name, rec, buf)
+	s.walk.Reused = h.Reused
+	if err == nil && (!s.readLink() || len(buf)%lengthUnit != 0) {
+		err = base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
 	}
-	return s, nil
+	if rec.Provisional && errors.Is(err, base.ErrCorrupt) {
+		return Torn(name, rec, buf), nil
+	}
+	return s, err
 }
+
+// Torn is what is left of a provisional segment after a power cut has taken away its header, or a
+// part of its length: the log ends before it. Its frames may still say what was durable.
+func Torn(name string, rec Recorded, buf []byte) *Loaded {
+	return &Loaded{Recorded: rec, Name: name, Buf: buf,
+		walk: frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes}}
+}
+
+// Linked reports whether the segment has an intact link. What has none is not part of the log.
+func (s *Loaded) Linked() bool { return s.linked }
 
 // readLink looks at the first frame, and reports whether the file is as long as
 // it says. Its Prev is taken on trust here and compared with the segment before
@@ -67,24 +80,44 @@ func (s *Loaded) readLink() bool {
 	return length == int64(len(s.Buf))
 }
 
-// HoldsCommit reports whether a file of the log, given by its bytes, has the
-// header of a commit in it. Of a segment that the manifest does not name, though
-// it is not too old for that, this proves that the manifest has lost an edit: no
-// frame is written before the edit that names its segment is synced.
-func HoldsCommit(buf []byte, name string) bool {
+// LoadStray looks at a file of the log, given by its bytes, that the manifest does not name, though
+// it is not too old for that. It returns nil if there is nothing in it that was committed. A commit
+// proves that the manifest has lost an edit, which is an error: no frame is written before the edit
+// that names its segment is synced. But that of a provisional segment is not, and a power cut may
+// take it away, and the header, too: then what it held is not part of the log, which ends before it.
+func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, error) {
+	rec := Recorded{Num: num, Provisional: true}
+	used := min(len(buf), base.FileHeaderBytes)
 	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
-	if err != nil {
-		return false
-	}
-	id := frame.NewIdentity(h.File)
-	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
-		f, ok := frame.DecodeHeader(buf[off:], id, off)
-		if ok && (f.Kind == frame.KindCommit || f.Kind == frame.KindIngest) {
-			return true
+	switch {
+	case err != nil && !base.MayBeOurs(base.FileLog, buf):
+		return nil, nil
+	case err == nil && (!h.Provisional || h.Store != store || h.Num != num):
+		return nil, noCommit(buf, name, frame.NewIdentity(h.File))
+	case err == nil:
+		rec.File = h.File
+		if link, _, ok := frame.Decode(buf[used:], frame.NewIdentity(h.File), int64(used)); ok && link.Kind == frame.KindLink {
+			used += int(link.Length)
 		}
 	}
-	return false
+	if zero(buf[used:]) {
+		return nil, nil
+	}
+	return Torn(name, rec, buf), nil
 }
+
+// noCommit returns an error if the header of a commit is in a file.
+func noCommit(buf []byte, name string, id frame.Identity) error {
+	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
+		h, ok := frame.DecodeHeader(buf[off:], id, off)
+		if ok && (h.Kind == frame.KindCommit || h.Kind == frame.KindIngest) {
+			return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: the end of the manifest is missing")
+		}
+	}
+	return nil
+}
+
+func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // Records returns how many sequences the frames of the segment use, as far as
 // their headers are intact: a bound for what Replay will find.

@@ -81,7 +81,7 @@ func (b *builder) replay(files [][]byte, floor Position) (keys []string, r *Repl
 			continue
 		}
 		s := b.segs[i]
-		l, err := Load(bytesFile{data: data}, s.name, Recorded{s.Num, s.File}, storeID, make([]byte, len(data)))
+		l, err := Load(bytesFile{data: data}, s.name, Recorded{Num: s.Num, File: s.File}, storeID, make([]byte, len(data)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -171,7 +171,7 @@ func TestRecordsBound(t *testing.T) {
 	b := three(t, false)
 	for i, data := range b.files() {
 		s := b.segs[i]
-		l, err := Load(bytesFile{data: data}, s.name, Recorded{s.Num, s.File}, storeID, make([]byte, len(data)))
+		l, err := Load(bytesFile{data: data}, s.name, Recorded{Num: s.Num, File: s.File}, storeID, make([]byte, len(data)))
 		check(t, err)
 		if got, want := l.Records(), []int{4, 4, 2}[i]; got != want {
 			t.Errorf("segment %d: %d records, want %d", s.Num, got, want)
@@ -188,13 +188,13 @@ func TestLoadRefuses(t *testing.T) {
 		_, err := Load(bytesFile{data: data}, "f", rec, store, make([]byte, len(data)))
 		return err
 	}
-	rec := Recorded{s.Num, s.File}
+	rec := Recorded{Num: s.Num, File: s.File}
 	check(t, load(data, rec, storeID))
 	other := s.File
 	other[0] ^= 1
 	for name, err := range map[string]error{
-		"another file id": load(data, Recorded{2, other}, storeID),
-		"another number":  load(data, Recorded{3, s.File}, storeID),
+		"another file id": load(data, Recorded{Num: 2, File: other}, storeID),
+		"another number":  load(data, Recorded{Num: 3, File: s.File}, storeID),
 		"another store":   load(data, rec, fileID),
 		"no magic":        load(make([]byte, 4096), rec, storeID),
 		"too short":       load(data[:40], rec, storeID),
@@ -360,21 +360,45 @@ func TestDecodeLink(t *testing.T) {
 	}
 }
 
-// TestHoldsCommit: of a segment that no manifest names.
-func TestHoldsCommit(t *testing.T) {
+// TestLoadStray: of a segment that no manifest names.
+func TestLoadStray(t *testing.T) {
 	b := newBuilder(t)
 	b.segment(2, 0)
-	if data := b.files()[0]; HoldsCommit(data, "f") || HoldsCommit(data[:10], "f") {
-		t.Error("a link is no commit")
+	for _, data := range [][]byte{b.files()[0], b.files()[0][:10]} {
+		if s, err := LoadStray(data, "f", 2, storeID); s != nil || err != nil {
+			t.Errorf("a link is no commit: %v, %v", s, err)
+		}
 	}
 	b.commit(0, "a")
 	data := b.files()[0]
-	if !HoldsCommit(data, "f") {
-		t.Error("a commit is overlooked")
+	for _, what := range []string{"whole", "the link is damaged, the commit is there all the same"} {
+		if s, err := LoadStray(data, "f", 2, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
+			t.Errorf("a commit is overlooked (%s): %v, %v", what, s, err)
+		}
+		data[70] ^= 1
 	}
-	data[70] ^= 1 // the link is damaged, the commit is there all the same
-	if !HoldsCommit(data, "f") {
-		t.Error("a commit behind a damaged link is overlooked")
+	h, err := base.DecodeFileHeader(data, base.FileLog, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Provisional = true
+	copy(data, base.AppendFileHeader(nil, h))
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() || s.Num != 2 {
+		t.Errorf("a provisional segment: %+v, %v", s, err)
+	}
+	if s, err := LoadStray(data, "f", 2, base.NewID()); s != nil || !errors.Is(err, base.ErrCorrupt) {
+		t.Errorf("a provisional segment of another store: %+v, %v", s, err)
+	}
+	if s, err := LoadStray(data, "f", 3, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
+		t.Errorf("a provisional segment of another name: %+v, %v", s, err)
+	}
+	clear(data[:base.FileHeaderBytes])
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() {
+		t.Errorf("a segment whose header was lost: %+v, %v", s, err)
+	}
+	data[0] = 'x'
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s != nil {
+		t.Errorf("no file of ours: %+v, %v", s, err)
 	}
 }
 
@@ -433,7 +457,7 @@ func FuzzSegmentReplay(f *testing.F) {
 			return
 		}
 		data = repair(data, chained)
-		l, err := Load(bytesFile{data: data}, "f", Recorded{7, fileID}, storeID, make([]byte, len(data)))
+		l, err := Load(bytesFile{data: data}, "f", Recorded{Num: 7, File: fileID}, storeID, make([]byte, len(data)))
 		if err != nil || !l.linked {
 			t.Fatalf("repair does not repair: %v", err)
 		}

@@ -62,8 +62,8 @@ func TestReuse(t *testing.T) {
 	}
 	data, err := m.ReadFile(s.name)
 	check(t, err)
-	if HoldsCommit(data, s.name) {
-		t.Error("it holds a commit before it is used")
+	if stray, err := LoadStray(data, s.name, 5, storeID); stray != nil || err != nil {
+		t.Errorf("it holds a commit before it is used: %v, %v", stray, err)
 	}
 	expect("[]")
 	s.Link(0, 0, 0)

@@ -60,21 +60,26 @@ type Segment struct {
 // header. The caller syncs the directory. Space for the whole segment is
 // reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
 func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
-	return makeSegment(fsys, name, num, store, buf, len(buf))
+	s, err := makeFile(fsys, name, num, len(buf))
+	if err != nil {
+		return nil, err
+	}
+	s.buf = buf
+	if err := s.begin(store); err != nil {
+		return nil, s.withdraw(fsys, err)
+	}
+	return s, nil
 }
 
-func makeSegment(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte, size int) (*Segment, error) {
+// makeFile makes the file of a segment, empty, of size bytes.
+func makeFile(fsys vfs.FS, name string, num uint64, size int) (*Segment, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create log segment: %w", err)
 	}
-	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, buf: buf}
+	s := &Segment{Num: num, File: base.NewID(), f: f, name: name}
 	s.ident = frame.NewIdentity(s.File)
-	err = s.reserve(size)
-	if err == nil {
-		err = s.begin(store)
-	}
-	if err != nil {
+	if err := s.reserve(size); err != nil {
 		return nil, s.withdraw(fsys, err)
 	}
 	return s, nil
@@ -88,13 +93,16 @@ func (s *Segment) withdraw(fsys vfs.FS, err error) error {
 
 // begin writes and syncs the header.
 func (s *Segment) begin(store base.ID) error {
-	h := base.AppendFileHeader(s.buf[:0], base.FileHeader{
-		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num, Reused: s.reused})
-	s.tail.Store(int64(len(h)))
+	s.tail.Store(int64(copy(s.buf, s.header(store))))
 	if err := s.WriteOut(); err != nil {
 		return err
 	}
 	return s.Sync()
+}
+
+func (s *Segment) header(store base.ID) []byte {
+	return base.AppendFileHeader(nil, base.FileHeader{
+		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num, Reused: s.reused, Provisional: s.Mapped()})
 }
 
 var zeros [256 << 10]byte
