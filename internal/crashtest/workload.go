@@ -47,6 +47,7 @@ var Workloads = []*Workload{
 	{Name: "relaxed-mapped", Relaxed: true, Mapped: true, Do: opened(relaxedCommits)},
 	{Name: "mixed-durability-mapped", Relaxed: true, Mapped: true, Concurrent: true, Do: gathering(mixedDurability)},
 	{Name: "segment-change-mapped", Relaxed: true, Mapped: true, Concurrent: true, Do: gathering(segmentChange)},
+	{Name: "provisional-mapped", Relaxed: true, Mapped: true, Do: opened(provisional)},
 	{Name: "rest-mapped", Relaxed: true, Mapped: true, Do: opened(rest)},
 	{Name: "scanned-mapped", Relaxed: true, Mapped: true, Do: opened(scanned)},
 	{Name: "large-mapped", Relaxed: true, Mapped: true, Do: opened(largeTransaction)},
@@ -128,6 +129,18 @@ func mixedDurability(r *Run) {
 }
 
 func segmentChange(r *Run) { together(r, 2, 20, 9000, r.asUsual) }
+
+// provisional has segments change, and be synced at different times after that.
+func provisional(r *Run) {
+	for i := range 30 {
+		switch steps(r, i, 1, 9000); i % 4 {
+		case 1:
+			r.CommitAs(true, step(r, 100+i, 50)...)
+		case 3:
+			r.Sync()
+		}
+	}
+}
 
 func flush(r *Run) {
 	for round := range 3 {

@@ -32,8 +32,7 @@ func (e *Engine) makeRoom(n, count int) (bool, error) {
 	if ok, err := e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), count); !ok || err != nil {
 		return false, err
 	}
-	end, sum := c.lastEnd()
-	e.rotate(end, sum)
+	e.rotate(c.lastEnd())
 	e.wakeBackground()
 	return true, nil
 }
@@ -55,10 +54,13 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if n := len(e.State().Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n)) || e.diskFull()) {
 		return false, e.stall()
 	}
-	if c.spare == nil || c.spare.Seg.Capacity() < need || !c.spare.Room(count) {
-		return false, e.prepareSpare(need, count, false)
+	if c.spare != nil && c.spare.Seg.Capacity() >= need && c.spare.Room(count) {
+		return true, nil
 	}
-	return true, nil
+	if c.spare != nil && c.spare.Seg.Mapped() { // too small. An empty segment costs less than to give it up, which takes a sync
+		e.rotate(c.lastEnd())
+	}
+	return false, e.prepareSpare(need, count, false)
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count

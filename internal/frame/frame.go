@@ -66,10 +66,16 @@ func PaddedBytes(n int) int { return (HeaderBytes + n + Align - 1) &^ (Align - 1
 // Put completes a frame in place. dst is the whole frame: PaddedBytes(payload)
 // long, with the payload already at dst[HeaderBytes:]. off is its offset in the file.
 func Put(dst []byte, id Identity, off int64, payload int, h Header) Header {
-	clear(dst[HeaderBytes+payload:])
+	return PutSummed(dst, id, off, payload, crc32.Checksum(dst[HeaderBytes:HeaderBytes+payload], base.Castagnoli), h)
+}
+
+// PutSummed is Put where the CRC-32C of the payload is known: dst is not read.
+func PutSummed(dst []byte, id Identity, off int64, payload int, sum uint32, h Header) Header {
 	h.Length = uint32(len(dst))
 	h.Pad = uint8(len(dst) - HeaderBytes - payload)
-	h.Payload = crc32.Checksum(dst[HeaderBytes:], base.Castagnoli)
+	padding := dst[HeaderBytes+payload:]
+	clear(padding)
+	h.Payload = crc32.Update(sum, base.Castagnoli, padding)
 	le := binary.LittleEndian
 	le.PutUint32(dst[4:], h.Length)
 	le.PutUint32(dst[8:], h.Payload)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -208,12 +209,19 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 		n += len(part)
 	}
 	end = off + int64(frame.PaddedBytes(n))
-	if at := off + frame.HeaderBytes; !s.mapped.Load() || !s.storeLong(payload, at, end) {
-		for _, part := range payload {
-			at += int64(copy(s.buf[at:], part))
-		}
-	}
+	at := off + frame.HeaderBytes
 	h.Prev = s.sum
+	if s.mapped.Load() && s.storeLong(payload, at, end) {
+		sum := uint32(0) // of the parts, since reading the file's pages would bring them into the process first
+		for _, part := range payload {
+			sum = crc32.Update(sum, base.Castagnoli, part)
+		}
+		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum, h).Sum
+		return end
+	}
+	for _, part := range payload {
+		at += int64(copy(s.buf[at:], part))
+	}
 	s.sum = frame.Put(s.buf[off:end], s.ident, off, n, h).Sum
 	return end
 }

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+type store struct {
+	Ledger
+	disk     *memfs.FS
+	faults   *faultfs.FS
+	poisoned error
+}
+
+// newStore is the ledger of a store whose first segment, 1, is provisional.
+func newStore(t *testing.T) *store {
+	t.Helper()
+	disk := memfs.New()
+	s := &store{disk: disk, faults: faultfs.New(disk)}
+	s.FS, s.Dir, s.Obsolete = s.faults, "/db", new(obsolete.Files)
+	s.Poison = func(err error) { s.poisoned = errors.Join(s.poisoned, err) }
+	if err := errors.Join(disk.MkdirAll("/db"), disk.SyncDir("/")); err != nil {
+		t.Fatal(err)
+	}
+	s.Start(manifest.NewState(base.NewID()), 1)
+	s.record(t, true)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// record records the next segment, and makes its file, of which nothing is synced.
+func (s *store) record(t *testing.T, provisional bool) uint64 {
+	t.Helper()
+	s.Lock()
+	defer s.Unlock()
+	num := s.NewNum()
+	f, err := s.disk.Create(s.name(num))
+	if err == nil {
+		err = errors.Join(s.Record(manifest.Segment{Num: num, File: base.NewID()}, provisional), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return num
+}
+
+func (s *store) name(num uint64) string { return fmt.Sprintf("/db/%06d.log", num) }
+
+func (s *store) confirm(t *testing.T, last uint64) {
+	t.Helper()
+	s.Lock()
+	defer s.Unlock()
+	if err := s.Confirm(last); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onDisk returns the state after a power cut, and the log files that are left.
+func (s *store) onDisk(t *testing.T) (*manifest.State, []string) {
+	t.Helper()
+	cut := s.disk.Crash(memfs.SyncedOnly())
+	state, err := manifest.Recover(cut, "/db", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := cut.List("/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, slices.DeleteFunc(names, func(name string) bool {
+		kind, _ := base.ParseFileName(name)
+		return kind != base.FileLog
+	})
+}
+
+// TestConfirm: segments are provisional until names and records are durable, and after that what is
+// damaged of the records is not a torn tail.
+func TestConfirm(t *testing.T) {
+	s := newStore(t)
+	syncs := s.faults.Add(faultfs.Rule{Kinds: faultfs.Sync | faultfs.SyncDir, Sticky: true})
+	second, third := s.record(t, true), s.record(t, true)
+	if s.FirstProvisional() != 1 || syncs.Seen() != 0 {
+		t.Errorf("first provisional is %d, after %d syncs", s.FirstProvisional(), syncs.Seen())
+	}
+	if state, logs := s.onDisk(t); len(state.Segments) != 1 || state.FirstProvisional() != 1 || len(logs) != 1 {
+		t.Errorf("before: %+v, %q", state.Segments, logs)
+	}
+	s.confirm(t, 0)
+	if syncs.Seen() != 0 {
+		t.Error("nothing to confirm takes a sync")
+	}
+	s.confirm(t, second)
+	state, logs := s.onDisk(t)
+	if s.FirstProvisional() != third || state.FirstProvisional() != third || len(state.Segments) != 3 || len(logs) != 3 {
+		t.Errorf("first provisional is %d; %+v, %q", s.FirstProvisional(), state.Segments, logs)
+	}
+	damaged := s.disk.Clone()
+	name := fmt.Sprintf("/db/%s", base.FileName(base.FileManifest, state.Manifest))
+	buf, err := damaged.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := state.Segments[1].File
+	at := slices.IndexFunc(buf, func(b byte) bool { return b == id[0] })
+	for ; at >= 0 && !slices.Equal(buf[at:at+len(id)], id[:]); at++ {
+	}
+	if err := damaged.Corrupt(name, int64(at), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := manifest.Recover(damaged, "/db", false); !errors.Is(err, base.ErrCorrupt) {
+		t.Errorf("a damaged record of a segment that was confirmed: %v", err)
+	}
+	before := syncs.Seen()
+	s.confirm(t, second)
+	if syncs.Seen() != before {
+		t.Error("confirmed twice")
+	}
+	s.confirm(t, math.MaxUint64)
+	if state, _ := s.onDisk(t); s.FirstProvisional() != 0 || state.FirstProvisional() != 0 {
+		t.Errorf("first provisional is %d", s.FirstProvisional())
+	}
+	if s.record(t, false); s.FirstProvisional() != 0 {
+		t.Error("a segment that is synced is provisional")
+	}
+	if num := s.record(t, true); s.FirstProvisional() != num {
+		t.Errorf("first provisional is %d, want %d", s.FirstProvisional(), num)
+	}
+	if s.poisoned != nil {
+		t.Error(s.poisoned)
+	}
+}
+
+// TestConfirmFails: a failure leaves segments provisional, and is told.
+func TestConfirmFails(t *testing.T) {
+	for _, kind := range []faultfs.Kind{faultfs.SyncDir, faultfs.Sync, faultfs.Write} {
+		s := newStore(t)
+		s.record(t, true)
+		s.faults.Add(faultfs.Rule{Kinds: kind, Do: faultfs.Fail(syscall.EIO)})
+		s.Lock()
+		err := s.Confirm(math.MaxUint64)
+		s.Unlock()
+		if !errors.Is(err, base.ErrPoisoned) || !errors.Is(s.poisoned, base.ErrPoisoned) || s.FirstProvisional() != 1 {
+			t.Errorf("%v: %v, told %v, first provisional is %d", kind, err, s.poisoned, s.FirstProvisional())
+		}
+		if state, _ := s.onDisk(t); state.FirstProvisional() != 1 {
+			t.Errorf("%v: on disk the first provisional is %d", kind, state.FirstProvisional())
+		}
+	}
+}
+
+// TestNothingLeftToConfirm: segments whose entries are in tables need no confirmation.
+func TestNothingLeftToConfirm(t *testing.T) {
+	s := newStore(t)
+	last := s.record(t, true)
+	s.Lock()
+	defer s.Unlock()
+	if _, err := s.Append(&manifest.Edit{LogStart: last + 1}); err != nil {
+		t.Fatal(err)
+	}
+	syncs := s.faults.Add(faultfs.Rule{Kinds: faultfs.Sync | faultfs.SyncDir, Sticky: true})
+	if err := s.Confirm(last); err != nil || s.FirstProvisional() != 0 || syncs.Seen() != 0 {
+		t.Errorf("%v, first provisional is %d, %d syncs", err, s.FirstProvisional(), syncs.Seen())
+	}
+}
