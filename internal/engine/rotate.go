@@ -184,7 +184,8 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 }
 
 // newMemory makes a segment of the given size, records it in the manifest, and
-// makes its memtable. Everything about it is durable before it is used (E4).
+// makes its memtable. Everything about it is recorded before it is used, and durable unless it
+// is provisional (E4).
 func (e *Engine) newMemory(size, records int, relaxed bool) (m *tree.Memory, err error) {
 	err = e.withReserve(size, func() error {
 		m, err = e.newSmallMemory(size, records, relaxed)
