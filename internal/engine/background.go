@@ -348,9 +348,12 @@ func (e *Engine) syncWritten() error {
 	err := e.syncAll(segments)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
+	switch {
+	case errors.Is(err, base.ErrPoisoned):
 		e.poison(err)
 		return c.failed
+	case err != nil:
+		return err // the next time, perhaps
 	}
 	e.noteSynced()
 	return nil

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -97,9 +99,13 @@ func (e *Engine) syncForSegment() error {
 }
 
 // syncAll makes durable what has been written to segments, oldest first, and that they are there.
+// An error that does not match base.ErrPoisoned says that the latter was not tried.
 func (e *Engine) syncAll(segments []*wal.Segment) error {
-	if err := wal.SyncAll(segments); err != nil || len(segments) == 0 {
-		return err
+	if err := wal.SyncAll(segments); err != nil {
+		return fmt.Errorf("%w: %w", base.ErrPoisoned, err)
+	}
+	if len(segments) == 0 {
+		return nil
 	}
 	last := segments[len(segments)-1].Num
 	if first := e.ledger.FirstProvisional(); first == 0 || first > last {
@@ -109,6 +115,22 @@ func (e *Engine) syncAll(segments []*wal.Segment) error {
 	defer e.ledger.Unlock()
 	return e.ledger.Confirm(last)
 }
+
+// mustSyncAll is syncAll where commits wait for it whose bytes are on the disk already: what was
+// not tried, for want of a descriptor, say, is tried again for a while.
+func (e *Engine) mustSyncAll(segments []*wal.Segment) error {
+	err := e.syncAll(segments)
+	for try := 0; try < confirmTries && err != nil && !errors.Is(err, base.ErrPoisoned); try++ {
+		time.Sleep(confirmPause)
+		err = e.syncAll(segments)
+	}
+	return err
+}
+
+const (
+	confirmTries = 50
+	confirmPause = 10 * time.Millisecond
+)
 
 // endLog records that no log is needed, if there is nothing in it.
 func (e *Engine) endLog() {

@@ -10,7 +10,6 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -24,9 +23,7 @@ func relaxedOn(t *testing.T, dir string, fsys vfs.FS) *Engine {
 // putOne commits a value of size bytes.
 func putOne(t *testing.T, e *Engine, key string, size int, durable bool) {
 	t.Helper()
-	var entries frame.Entries
-	entries.Add(base.KindPut, testBucket, []byte(key), make([]byte, size))
-	if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1, Durable: durable}); err != nil {
+	if err := tryPut(e, key, size, durable); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -133,6 +134,122 @@ func TestProvisionalSegmentLost(t *testing.T) {
 			if again, err := Open(config.Config{Dir: "/db", FS: disk, Memory: 64 << 20, SyncInterval: time.Hour}); !errors.Is(err, base.ErrCorrupt) {
 				t.Errorf("segment %d %s, confirmed: %v", seg.Num, what, err)
 				again.Close()
+			}
+		}
+	}
+}
+
+// tryPut is putOne that returns the error.
+func tryPut(e *Engine, key string, size int, durable bool) error {
+	var entries frame.Entries
+	entries.Add(base.KindPut, testBucket, []byte(key), make([]byte, size))
+	_, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1, Durable: durable})
+	return err
+}
+
+// reopened opens what a power cut leaves, and reports how much of it is visible.
+func reopened(t *testing.T, fsys *memfs.FS, choice memfs.Choice) uint64 {
+	t.Helper()
+	again := mustOpen(t, config.Config{Dir: "/db", FS: fsys.Crash(choice), Memory: 64 << 20, SyncInterval: time.Hour})
+	defer again.Close()
+	return again.Visible()
+}
+
+// TestSpareGivenUpAtRest: a commit that comes while the spare of a store at rest is synced, and
+// given up, does not confirm it before that.
+func TestSpareGivenUpAtRest(t *testing.T) {
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	fsys, faults := mapped()
+	e := relaxedOn(t, "/db", faults)
+	for i := range 12 {
+		putOne(t, e, fmt.Sprint("x", i), 50_000, false)
+	}
+	c := &e.commit
+	c.mu.Lock()
+	for c.preparing {
+		c.cond.Wait()
+	}
+	spare := c.spare
+	c.mu.Unlock()
+	if spare == nil {
+		t.Fatal("no spare was made")
+	}
+	slow := faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: fmt.Sprintf("%06d.log", spare.Seg.Num), Do: faultfs.Delay(200 * time.Millisecond)})
+	for slow.Fired() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	putOne(t, e, "durable", 5, true)
+	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
+		t.Errorf("%d of %d are there", got, e.Visible())
+	}
+}
+
+// TestConfirmOnAFullDisk: there is always space in the manifest to confirm segments, so a full disk
+// does not poison the store, whichever segment it is that was the last to be made.
+func TestConfirmOnAFullDisk(t *testing.T) {
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	for n := range 40 {
+		_, faults := mapped()
+		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: 2 << 20, Relaxed: true, SyncInterval: time.Hour})
+		putOne(t, e, "first", 5, false)
+		for range n + 1 {
+			for seg := e.commit.mem; e.commit.mem == seg; {
+				putOne(t, e, "k", 5_000, false)
+			}
+		}
+		faults.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.NoSpace()})
+		if err := tryPut(e, "durable", 10, true); err != nil { // there is room for it in the segment
+			t.Errorf("after %d segments: %v", n+1, err)
+		}
+		faults.Heal()
+		if err := e.Close(); err != nil {
+			t.Errorf("after %d segments: Close: %v", n+1, err)
+		}
+	}
+}
+
+// TestConfirmNotAttempted: a sync of the directory that was not tried is tried again, by Sync the
+// next time, for a durable commit at once.
+func TestConfirmNotAttempted(t *testing.T) {
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	fsys, faults := mapped()
+	e := relaxedOn(t, "/db", faults)
+	putOne(t, e, "a", 5, false)
+	not := faultfs.Rule{Kinds: faultfs.SyncDir, Do: faultfs.Fail(vfs.ErrNotAttempted)}
+	faults.Add(not)
+	if err := e.Sync(); !errors.Is(err, vfs.ErrNotAttempted) {
+		t.Errorf("Sync: %v", err)
+	}
+	if e.commit.durable != 0 {
+		t.Errorf("durable up to %v", e.commit.durable)
+	}
+	faults.Add(not)
+	if err := tryPut(e, "b", 5, true); err != nil {
+		t.Errorf("a durable commit: %v", err)
+	}
+	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
+		t.Errorf("%d of %d are there", got, e.Visible())
+	}
+}
+
+// TestSparesTooSmall: what is larger than any spare leaves empty segments behind it.
+func TestSparesTooSmall(t *testing.T) {
+	for _, memory := range []int64{1 << 20, 16 << 20} {
+		fsys, faults := mapped()
+		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: memory, Relaxed: true, SyncInterval: time.Hour})
+		for i := range 100 {
+			putOne(t, e, fmt.Sprint("k", i%50), int(memory/16)-200, i%50 == 49)
+			putOne(t, e, fmt.Sprint("s", i%50), 10, false)
+		}
+		for seed := range uint64(20) {
+			if got := reopened(t, fsys, memfs.Random(seed)); got < e.Visible()-1 { // all but the last is durable
+				t.Errorf("Memory %d: %d of %d are there", memory, got, e.Visible())
 			}
 		}
 	}

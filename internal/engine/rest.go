@@ -59,10 +59,13 @@ func (e *Engine) rest(seq uint64) {
 		sealed = e.sealActive()
 	}
 	spare := c.spare
-	c.spare = nil
-	c.mu.Unlock()
-	if spare != nil {
+	if spare == nil {
+		c.mu.Unlock()
+	} else {
+		c.spare, c.preparing = nil, true // no segment behind it, until it is synced
+		c.mu.Unlock()
 		e.dropSpare(spare)
+		e.prepared()
 		if empty { // everything was merged for scans, and the spare kept
 			e.endLog()
 		}
@@ -157,10 +160,16 @@ func (e *Engine) tidy() {
 	e.clearShelf(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)
+	e.prepared()
+}
+
+// prepared lets commits go on that need a segment.
+func (e *Engine) prepared() {
+	c := &e.commit
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.preparing = false
 	c.cond.Broadcast()
-	c.mu.Unlock()
 }
 
 // restReserve stays put aside: for a small segment of deletes on a disk filled meanwhile.

@@ -260,7 +260,7 @@ func (e *Engine) lead(p *pending) {
 	}
 	var syncErr error
 	if mustSync {
-		syncErr = e.syncAll(segments)
+		syncErr = e.mustSyncAll(segments)
 	}
 
 	c.mu.Lock()
@@ -417,7 +417,7 @@ func (e *Engine) resume() error {
 	c.mu.Unlock()
 	err := wal.WriteOut(segments)
 	if err == nil {
-		err = e.syncAll(segments)
+		err = e.mustSyncAll(segments)
 	}
 	c.mu.Lock()
 	if err == nil {

@@ -109,13 +109,10 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 	edit := l.Opened.Record(seg, provisional)
 	edit.LogStart, edit.NextFileNum = seg.Num, l.next+1
 	first, err := l.Opened.Apply(edit)
-	if err == nil && l.Parents != nil {
-		err = l.Parents()
-	}
 	if err != nil {
 		return err
 	}
-	log, err := manifest.Create(l.FS, l.Dir, l.Store, l.NewNum(), first.Snapshot())
+	log, err := manifest.CreateWhen(l.Parents, l.FS, l.Dir, l.Store, l.NewNum(), first.Snapshot())
 	if err != nil {
 		return l.note(err)
 	}

@@ -26,6 +26,10 @@ const fileUnit = 1024
 // edits that say little.
 const manifestRest = 64 << 10
 
+// confirmRoom is kept free of a live manifest while log segments are provisional, for the edit that
+// says that they are not any more: commits wait for it that are on the disk already.
+const confirmRoom = frame.HeaderBytes + 32
+
 // maxPartBytes is the payload of the longest frame; an edit longer than that has several.
 const maxPartBytes = frame.MaxBytes - frame.HeaderBytes
 
@@ -73,6 +77,12 @@ type mark struct {
 // On an error that does not match base.ErrPoisoned nothing has changed and nothing
 // is left behind. One that does leaves open which manifest CURRENT names.
 func Create(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
+	return CreateWhen(nil, fsys, dir, store, num, snapshot)
+}
+
+// CreateWhen is Create that calls ready, if it is not nil, before CURRENT names the manifest. If it
+// fails, so does CreateWhen, and nothing is left behind.
+func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
 	s, err := firstState(store, num, snapshot)
 	if err != nil {
 		return nil, err
@@ -80,7 +90,7 @@ func Create(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) 
 	if len(s.Segments) == 0 {
 		return nil, fmt.Errorf("manifest: a snapshot without a log segment has to be sealed")
 	}
-	return create(fsys, dir, s, 0, maxPartBytes)
+	return create(ready, fsys, dir, s, 0, maxPartBytes)
 }
 
 // CreateSealed makes a manifest like Create, complete and sealed from the start,
@@ -96,7 +106,7 @@ func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *
 	}
 	f := newFile(s, maxPartBytes)
 	f.seal()
-	open, err := f.install(fsys, dir)
+	open, err := f.install(nil, fsys, dir)
 	if err != nil {
 		return err
 	}
@@ -113,12 +123,12 @@ func firstState(store base.ID, num uint64, snapshot *Edit) (*State, error) {
 	return s.Apply(snapshot)
 }
 
-func create(fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, error) {
+func create(ready func() error, fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, error) {
 	file := newFile(s, parts)
 	l := &Log{fsys: fsys, dir: dir, name: file.path(dir), id: file.id, parts: parts, snapshot: int64(len(file.buf))}
-	l.mu.room = wholeUnits(l.snapshot)
+	l.mu.room = wholeUnits(l.snapshot + confirmRoom)
 	file.buf = append(file.buf, make([]byte, l.mu.room-l.snapshot)...)
-	f, err := file.install(fsys, dir)
+	f, err := file.install(ready, fsys, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +194,14 @@ func (l *Log) append(e *Edit, sync bool) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ordinal := l.last.Load() + 1
-	if err := l.write(frame.KindEdit, e.Append(nil), sync); err != nil {
+	payload, ordinal := e.Append(nil), l.last.Load()+1
+	if next.FirstProvisional() != 0 {
+		end := l.off.Load() + int64(groupBytes(len(payload), l.parts))
+		if err := l.reserve(end + confirmRoom); err != nil {
+			return 0, unchanged("reservation in "+l.name, err)
+		}
+	}
+	if err := l.write(frame.KindEdit, payload, sync); err != nil {
 		return 0, err
 	}
 	l.state.Store(next)
@@ -287,7 +303,7 @@ func (l *Log) Rotate(num uint64) (*Log, error) {
 	s := *l.State()
 	s.Manifest = num
 	s.NextFileNum = max(s.NextFileNum, num+1)
-	next, err := create(l.fsys, l.dir, &s, l.last.Load(), l.parts)
+	next, err := create(nil, l.fsys, l.dir, &s, l.last.Load(), l.parts)
 	if errors.Is(err, base.ErrPoisoned) {
 		l.mu.broken = err
 	}
@@ -472,10 +488,10 @@ func (f *file) path(dir string) string {
 	return filepath.Join(dir, base.FileName(base.FileManifest, f.Manifest))
 }
 
-// install makes the file and its name durable, then makes CURRENT name it, and
+// install makes the file and its name durable, then, when ready returns, makes CURRENT name it, and
 // returns the file open. If it fails while CURRENT cannot name it yet, the file is
 // removed.
-func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
+func (f *file) install(ready func() error, fsys vfs.FS, dir string) (vfs.File, error) {
 	if n := int64(len(f.buf)); n > maxManifestBytes-manifestRest {
 		return nil, tooLarge(f.path(dir), n)
 	}
@@ -491,7 +507,13 @@ func (f *file) install(fsys vfs.FS, dir string) (vfs.File, error) {
 		}
 		return nil, poisoned("sync of directory "+dir, err)
 	}
-	if err := f.current.install(fsys, dir, f.Manifest); err != nil {
+	if ready != nil {
+		err = ready()
+	}
+	if err == nil {
+		err = f.current.install(fsys, dir, f.Manifest)
+	}
+	if err != nil {
 		open.Close()
 		if !errors.Is(err, base.ErrPoisoned) {
 			fsys.Remove(f.path(dir))

@@ -85,7 +85,7 @@ func (s *Segment) Drop() {
 }
 
 // Zeros go ahead of what is stored in a mapped arena: first firstPiece bytes of them, for there
-// may be few commits, then twice as many each time, up to mostPiece. What is as long itself is
+// may be few commits, then four times as many each time, up to mostPiece. What is as long itself is
 // written by a system call.
 const (
 	firstPiece = 16 << 10
@@ -105,14 +105,14 @@ func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
 	}
 	if !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= long }) {
 		for s.fill < end {
-			s.piece = min(max(2*s.piece, firstPiece), mostPiece)
+			s.piece = min(max(4*s.piece, firstPiece), mostPiece)
 			if s.fillPiece(at, s.piece) != nil {
 				break // the store will tell
 			}
 		}
 		return false
 	}
-	s.piece = max(s.piece, firstPiece/2)
+	s.piece = firstPiece / 4 // what follows may be as long, or short
 	for _, p := range parts {
 		if len(p) >= long {
 			if _, err := s.f.WriteAt(p, at); err == nil {
