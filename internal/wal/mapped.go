@@ -41,12 +41,19 @@ func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int,
 	return s, nil
 }
 
-// beginMapped writes the header, by a system call, which says what is wrong if it cannot be done.
+// beginMapped writes the header and the first zeros, by a system call, which says what is wrong if it
+// cannot be done, and brings the page that is stored to first into the process.
 func (s *Segment) beginMapped(store base.ID) error {
-	n, err := s.f.WriteAt(s.header(store), 0)
-	s.tail.Store(int64(n))
-	s.written.Store(int64(n))
-	return err
+	first := make([]byte, min(firstPiece, len(s.buf)))
+	n := int64(copy(first, s.header(store)))
+	if _, err := s.f.WriteAt(first, 0); err != nil {
+		return err
+	}
+	s.fill, s.piece = int64(len(first)), firstPiece
+	s.tail.Store(n)
+	s.written.Store(n)
+	survives(func() { s.buf[n] = 0 }) // if not, it is noticed when something is stored
+	return nil
 }
 
 // mapFile makes the file the arena, if its space is reserved, the file system can map it, and
@@ -97,13 +104,8 @@ const (
 // place ready. The page cache makes large pages for a long write, one small page for each fault
 // of a store to a part of the file that was never written, and making pages is most of what a
 // store to fresh space costs: 3.6 us a page of 4 KiB, and 0.06 where zeros were written before.
-// A long first commit, which may be the only one, counts as long: it is not worth zeros.
 func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
-	long := mostPiece
-	if s.piece == 0 && end > s.fill && end-at > firstPiece/2 {
-		long = firstPiece / 2
-	}
-	if !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= long }) {
+	if !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= mostPiece }) {
 		for s.fill < end {
 			s.piece = min(max(4*s.piece, firstPiece), mostPiece)
 			if s.fillPiece(at, s.piece) != nil {
@@ -114,7 +116,7 @@ func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
 	}
 	s.piece = firstPiece / 4 // what follows may be as long, or short
 	for _, p := range parts {
-		if len(p) >= long {
+		if len(p) >= mostPiece {
 			if _, err := s.f.WriteAt(p, at); err == nil {
 				at += int64(len(p))
 				continue

@@ -117,22 +117,24 @@ func TestMapped(t *testing.T) {
 }
 
 // Zeros are written ahead of what is stored, ever more of them at a time; not ahead of what is
-// long, nor of a first commit that is.
+// long. The first of them come with the header.
 func TestZerosGoAhead(t *testing.T) {
 	for i, c := range []struct {
 		bytes []int
 		fill  []int64
 	}{
 		{[]int{100, 17 << 10, 20 << 10, 100 << 10, 8 << 10}, []int64{16 << 10, 64 << 10, 64 << 10, 256 << 10, 256 << 10}},
-		{[]int{10 << 10, 100, 100, 20 << 10}, []int64{10<<10 + 200, 16 << 10, 16 << 10, 64 << 10}},
+		{[]int{20 << 10, 100, 100, 60 << 10}, []int64{64 << 10, 64 << 10, 64 << 10, 128 << 10}},
 		{[]int{mostPiece, 100, 100}, []int64{mostPiece + 200, 144 << 10, 144 << 10}},
 		{[]int{100, mostPiece + 8<<10, 100}, []int64{16 << 10, 136<<10 + 400, 144 << 10}},
 	} {
 		s := mapped(t, mappable(), "000001.log", 1<<20)
-		s.fill, s.piece = 0, 0
+		if s.fill != firstPiece {
+			t.Errorf("filled to %d at first", s.fill)
+		}
 		for j, n := range c.bytes {
 			s.Append(testHeader(1), make([]byte, n))
-			if j == 0 && n >= firstPiece/2 || n >= mostPiece {
+			if n >= mostPiece {
 				if s.fill < c.fill[j]-400 || s.fill > c.fill[j] {
 					t.Errorf("case %d, commit %d: filled to %d, want about %d", i, j, s.fill, c.fill[j])
 				}
