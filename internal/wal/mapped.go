@@ -41,18 +41,23 @@ func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int,
 	return s, nil
 }
 
-// beginMapped writes the header and the first zeros, by a system call, which says what is wrong if it
-// cannot be done, and brings the page that is stored to first into the process.
+// beginMapped writes the header, by a system call, which says what is wrong if it cannot be done.
 func (s *Segment) beginMapped(store base.ID) error {
-	first := make([]byte, min(firstPiece, len(s.buf)))
-	n := int64(copy(first, s.header(store)))
-	if _, err := s.f.WriteAt(first, 0); err != nil {
+	n, err := s.f.WriteAt(s.header(store), 0)
+	s.tail.Store(int64(n))
+	s.written.Store(int64(n))
+	return err
+}
+
+// fillFirst writes the first zeros of a mapped segment that nothing was appended to, and brings the
+// page that is stored to first into the process.
+func (s *Segment) fillFirst() error {
+	at := s.written.Load()
+	if err := s.fillPiece(at, firstPiece); err != nil {
 		return err
 	}
-	s.fill, s.piece = int64(len(first)), firstPiece
-	s.tail.Store(n)
-	s.written.Store(n)
-	survives(func() { s.buf[n] = 0 }) // if not, it is noticed when something is stored
+	s.piece = firstPiece
+	survives(func() { s.buf[at] = 0 }) // if not, it is noticed when something is stored
 	return nil
 }
 

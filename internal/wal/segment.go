@@ -117,12 +117,17 @@ const firstFill = 1 << 20
 // journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync the
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
 // of them. Without, it is only the beginning: the rest goes ahead of the commits (storeLong),
-// so that no zeros are written that nobody has a use for. After an error the segment must
-// not be used.
+// so that no zeros are written that nobody has a use for; of a mapped segment the very first ones
+// are written in any case. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
 	most := int64(len(s.buf))
 	if !sync {
 		most = min(most, firstFill)
+	}
+	if s.Mapped() {
+		if err := s.fillFirst(); err != nil {
+			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
+		}
 	}
 	for s.fill < most && !stop() {
 		if err := s.fillPiece(s.behind(s.written.Load()), int64(len(zeros))); err != nil {
