@@ -101,6 +101,22 @@ func TestUnsyncedEditDamagedLater(t *testing.T) {
 	}
 }
 
+// TestSealOfUnsynced: a seal that says nothing new makes durable what was not synced.
+func TestSealOfUnsynced(t *testing.T) {
+	fsys := memfs.New()
+	if err := errors.Join(fsys.MkdirAll("db"), fsys.SyncDir("/")); err != nil {
+		t.Fatal(err)
+	}
+	l := newLog(t, fsys, segments(2))
+	if err := errors.Join(l.AppendUnsynced(&Edit{LogStart: 3}), l.Seal(&Edit{LogStart: 3})); err != nil {
+		t.Fatal(err)
+	}
+	cut := fsys.Crash(memfs.SyncedOnly())
+	if s := mustRecover(t, cut); s.LogStart != 3 || len(s.Segments) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestProvisional: which segments are, after which records.
 func TestProvisional(t *testing.T) {
 	s := NewState(testStore)
