@@ -95,7 +95,7 @@ func (e *Engine) syncForSegment() error {
 		e.poisonNow(err)
 		return fmt.Errorf("%w: %w", base.ErrPoisoned, err)
 	}
-	return e.ledger.Confirm(math.MaxUint64)
+	return e.ledger.Confirm(uint64(math.MaxUint64))
 }
 
 // syncAll makes durable what has been written to segments, oldest first, and that they are there.

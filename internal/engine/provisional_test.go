@@ -254,3 +254,22 @@ func TestSparesTooSmall(t *testing.T) {
 		}
 	}
 }
+
+// TestDurableSegmentConfirms: a segment that is made durable before it is used confirms those before
+// it, whose files are synced for that.
+func TestDurableSegmentConfirms(t *testing.T) {
+	fsys, _ := mapped()
+	e := provisionalStore(t, fsys)
+	const size = 64 << 10
+	seg, err := e.newSegment(size, false, func() ([]byte, error) { return make([]byte, size), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seg.Drop()
+	if got := e.ledger.FirstProvisional(); seg.Mapped() || got != 0 {
+		t.Errorf("mapped %v, the first provisional is %d", seg.Mapped(), got)
+	}
+	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
+		t.Errorf("%d of %d are there", got, e.Visible())
+	}
+}
