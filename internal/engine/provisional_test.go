@@ -215,12 +215,8 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 // TestConfirmNotAttempted: a sync of the directory that was not tried is tried again, by Sync the
 // next time, for a durable commit at once.
 func TestConfirmNotAttempted(t *testing.T) {
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
 	fsys, faults := mapped()
-	e := relaxedOn(t, "/db", faults)
-	putOne(t, e, "a", 5, false)
+	e := provisionalStore(t, faults)
 	not := faultfs.Rule{Kinds: faultfs.SyncDir, Do: faultfs.Fail(vfs.ErrNotAttempted)}
 	faults.Add(not)
 	if err := e.Sync(); !errors.Is(err, vfs.ErrNotAttempted) {
@@ -232,6 +228,9 @@ func TestConfirmNotAttempted(t *testing.T) {
 	faults.Add(not)
 	if err := tryPut(e, "b", 5, true); err != nil {
 		t.Errorf("a durable commit: %v", err)
+	}
+	if first := e.ledger.FirstProvisional(); first != 0 && first <= e.commit.mem.Seg.Num {
+		t.Errorf("after a durable commit the first provisional is %d", first)
 	}
 	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
 		t.Errorf("%d of %d are there", got, e.Visible())
