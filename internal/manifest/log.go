@@ -194,14 +194,8 @@ func (l *Log) append(e *Edit, sync bool) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	payload, ordinal := e.Append(nil), l.last.Load()+1
-	if next.FirstProvisional() != 0 {
-		end := l.off.Load() + int64(groupBytes(len(payload), l.parts))
-		if err := l.reserve(end + confirmRoom); err != nil {
-			return 0, unchanged("reservation in "+l.name, err)
-		}
-	}
-	if err := l.write(frame.KindEdit, payload, sync); err != nil {
+	ordinal := l.last.Load() + 1
+	if err := l.write(frame.KindEdit, e.Append(nil), next, sync); err != nil {
 		return 0, err
 	}
 	l.state.Store(next)
@@ -220,7 +214,7 @@ func (l *Log) Mark() error {
 	if l.sealed.Load() == l.mu.synced.ordinal {
 		return nil
 	}
-	return l.write(frame.KindMark, nil, true)
+	return l.write(frame.KindMark, nil, l.State(), true)
 }
 
 // Seal ends the manifest of a store that is being closed: it appends the final
@@ -283,7 +277,7 @@ func (l *Log) writeEnd(e *Edit) error {
 	if err := l.sync(l.last.Load()); err != nil {
 		return err
 	}
-	if err := l.write(frame.KindSeal, nil, false); err != nil { // what it speaks of is durable
+	if err := l.write(frame.KindSeal, nil, l.State(), false); err != nil { // what it speaks of is durable
 		return err
 	}
 	l.sealed.Store(l.last.Load())
@@ -358,8 +352,9 @@ func tooLarge(name string, bytes int64) error {
 	return fmt.Errorf("manifest: %s would have %d bytes, more than the %d that are read: there are too many tables with too long keys", name, bytes, maxManifestBytes)
 }
 
-// write appends one group of frames, and syncs it if asked to: then what was synced before is sealed.
-func (l *Log) write(kind frame.Kind, payload []byte, sync bool) error {
+// write appends one group of frames, after which the manifest says next, and syncs it if asked to:
+// then what was synced before is sealed.
+func (l *Log) write(kind frame.Kind, payload []byte, next *State, sync bool) error {
 	off, before, ordinal := l.off.Load(), l.mu.synced, l.last.Load()
 	if kind == frame.KindEdit {
 		ordinal++
@@ -370,7 +365,11 @@ func (l *Log) write(kind frame.Kind, payload []byte, sync bool) error {
 	if end > maxManifestBytes-manifestRest && len(payload) > manifestRest/16 {
 		return tooLarge(l.name, end)
 	}
-	if err := l.reserve(end); err != nil {
+	keep := int64(0)
+	if next.FirstProvisional() != 0 {
+		keep = confirmRoom
+	}
+	if err := l.reserve(end + keep); err != nil {
 		return unchanged("reservation in "+l.name, err)
 	}
 	if l.mu.room > room {

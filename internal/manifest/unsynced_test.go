@@ -181,3 +181,29 @@ func TestProvisional(t *testing.T) {
 		t.Errorf("a number that is none of a segment: %v", err)
 	}
 }
+
+// TestRoomToConfirm: while a segment is provisional there is room for the edit that says that it is
+// not any more, whatever was written last.
+func TestRoomToConfirm(t *testing.T) {
+	for n := range 200 {
+		for _, mark := range []bool{false, true} {
+			fsys := memfs.New()
+			l := newLog(t, fsys, segments(2))
+			if err := l.AppendUnsynced(l.State().Record(Segment{Num: 3, File: testID(3)}, true)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				mustAppend(t, l, &Edit{LastSeq: uint64(i + 1)})
+			}
+			if mark {
+				if err := l.Mark(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fsys.SetCapacity(fsys.Used())
+			if _, err := l.Append(&Edit{Provisional: 1 << 31, NextFileNum: maxFileNum}); err != nil {
+				t.Errorf("after %d edits, mark %v: %v", n, mark, err)
+			}
+		}
+	}
+}
