@@ -177,8 +177,10 @@ func TestSpareGivenUpAtRest(t *testing.T) {
 		t.Fatal("no spare was made")
 	}
 	slow := faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: fmt.Sprintf("%06d.log", spare.Seg.Num), Do: faultfs.Delay(200 * time.Millisecond)})
-	for slow.Fired() == 0 {
-		time.Sleep(time.Millisecond)
+	for wait := 0; slow.Fired() == 0; wait++ {
+		if time.Sleep(time.Millisecond); wait > 20_000 {
+			t.Fatal("the spare was not given up, or not synced")
+		}
 	}
 	putOne(t, e, "durable", 5, true)
 	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
