@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/vfs"
@@ -41,11 +40,7 @@ func logNames(t *testing.T, fsys *memfs.FS) (names []string) {
 // TestLogThatWasLostIsNoTable: what the system has lost of a mapped log, which readers would
 // see as it is now, becomes part of no table. The store is poisoned, and the log stays.
 func TestLogThatWasLostIsNoTable(t *testing.T) {
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
-	fsys := memfs.New()
-	fsys.AllowMaps()
+	fsys, _ := mapped(t)
 	e := relaxedOn(t, "/db", fsys)
 	for i := range 100 {
 		putOne(t, e, fmt.Sprint("key", i), 5, false)
@@ -76,11 +71,7 @@ func TestLogThatWasLostIsNoTable(t *testing.T) {
 // TestLogFollowsDurability: the log is mapped where most commits are relaxed, from the segment
 // on that follows.
 func TestLogFollowsDurability(t *testing.T) {
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
-	fsys := memfs.New()
-	fsys.AllowMaps()
+	fsys, _ := mapped(t)
 	e := relaxedOn(t, "/db", fsys)
 	for i, durable := range []bool{false, true, true, false, false} {
 		want := []bool{true, true, false, false, true}[i] // what the segment before asks for

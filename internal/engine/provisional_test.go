@@ -19,9 +19,6 @@ import (
 // making tables of them.
 func provisionalStore(t *testing.T, fsys vfs.FS) *Engine {
 	t.Helper()
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
 	e := relaxedOn(t, "/db", fsys)
 	e.flushing.Lock()
 	t.Cleanup(e.flushing.Unlock) // before the store is closed
@@ -38,18 +35,18 @@ func provisionalStore(t *testing.T, fsys vfs.FS) *Engine {
 // fill commits until the segment changes.
 func fill(t *testing.T, e *Engine, key string) {
 	t.Helper()
-	for seg := e.commit.mem; seg == nil || e.commit.mem == seg; seg = e.commit.mem {
+	putOne(t, e, key, 50_000, false)
+	for seg := e.commit.mem; e.commit.mem == seg; {
 		putOne(t, e, key, 50_000, false)
-		if seg == nil {
-			seg = e.commit.mem
-		}
-		if e.commit.mem != seg {
-			return
-		}
 	}
 }
 
-func mapped() (*memfs.FS, *faultfs.FS) {
+// mapped returns a file system whose log files can be mapped, and one over it that can fail.
+func mapped(t *testing.T) (*memfs.FS, *faultfs.FS) {
+	t.Helper()
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
 	fsys := memfs.New()
 	fsys.AllowMaps()
 	return fsys, faultfs.New(fsys)
@@ -57,7 +54,7 @@ func mapped() (*memfs.FS, *faultfs.FS) {
 
 // TestRelaxedCommitsWaitForNoSync: neither of the segment they are in, nor of that behind it.
 func TestRelaxedCommitsWaitForNoSync(t *testing.T) {
-	_, faults := mapped()
+	_, faults := mapped(t)
 	syncs := faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true})
 	e := provisionalStore(t, faults)
 	if syncs.Seen() != 0 {
@@ -92,7 +89,7 @@ func TestRelaxedCommitsWaitForNoSync(t *testing.T) {
 // TestProvisionalSegmentLost: the log ends before a segment that was not confirmed. One that was is
 // missed, as is one behind which a frame says that it was durable.
 func TestProvisionalSegmentLost(t *testing.T) {
-	fsys, _ := mapped()
+	fsys, _ := mapped(t)
 	e := provisionalStore(t, fsys)
 	unconfirmed := fsys.Clone()
 	putOne(t, e, "durable", 5, true)
@@ -158,10 +155,7 @@ func reopened(t *testing.T, fsys *memfs.FS, choice memfs.Choice) uint64 {
 // TestSpareGivenUpAtRest: a commit that comes while the spare of a store at rest is synced, and
 // given up, does not confirm it before that.
 func TestSpareGivenUpAtRest(t *testing.T) {
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
-	fsys, faults := mapped()
+	fsys, faults := mapped(t)
 	e := relaxedOn(t, "/db", faults)
 	for i := range 12 {
 		putOne(t, e, fmt.Sprint("x", i), 50_000, false)
@@ -191,11 +185,8 @@ func TestSpareGivenUpAtRest(t *testing.T) {
 // TestConfirmOnAFullDisk: there is always space in the manifest to confirm segments, so a full disk
 // does not poison the store, whichever segment it is that was the last to be made.
 func TestConfirmOnAFullDisk(t *testing.T) {
-	if !arena.CanDetach {
-		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
-	}
 	for n := range 40 {
-		_, faults := mapped()
+		_, faults := mapped(t)
 		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: 2 << 20, Relaxed: true, SyncInterval: time.Hour})
 		putOne(t, e, "first", 5, false)
 		for range n + 1 {
@@ -217,7 +208,7 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 // TestConfirmNotAttempted: a sync of the directory that was not tried is tried again, by Sync the
 // next time, for a durable commit at once.
 func TestConfirmNotAttempted(t *testing.T) {
-	fsys, faults := mapped()
+	fsys, faults := mapped(t)
 	e := provisionalStore(t, faults)
 	not := faultfs.Rule{Kinds: faultfs.SyncDir, Do: faultfs.Fail(vfs.ErrNotAttempted)}
 	faults.Add(not)
@@ -242,7 +233,7 @@ func TestConfirmNotAttempted(t *testing.T) {
 // TestSparesTooSmall: what is larger than any spare leaves empty segments behind it.
 func TestSparesTooSmall(t *testing.T) {
 	for _, memory := range []int64{1 << 20, 16 << 20} {
-		fsys, faults := mapped()
+		fsys, faults := mapped(t)
 		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: memory, Relaxed: true, SyncInterval: time.Hour})
 		for i := range 100 {
 			putOne(t, e, fmt.Sprint("k", i%50), int(memory/16)-200, i%50 == 49)
@@ -259,7 +250,7 @@ func TestSparesTooSmall(t *testing.T) {
 // TestDurableSegmentConfirms: a segment that is made durable before it is used confirms those before
 // it, whose files are synced for that.
 func TestDurableSegmentConfirms(t *testing.T) {
-	fsys, _ := mapped()
+	fsys, _ := mapped(t)
 	e := provisionalStore(t, fsys)
 	const size = 64 << 10
 	seg, err := e.newSegment(size, false, func() ([]byte, error) { return make([]byte, size), nil })

@@ -22,7 +22,8 @@
 //
 //   - An edit is validated against the state before a byte of it is written, so a
 //     log never holds an edit that recovery would refuse.
-//   - When Append returns nil the edit is synced; when it returns an error that
+//   - When Append returns nil the edit is synced, and all before it; what AppendUnsynced
+//     has written no mark or seal speaks of until it is. When either returns an error that
 //     matches base.ErrNoSpace nothing of it stands in the file and the log goes on.
 //   - After a failed write or sync a log refuses everything: it is never retried.
 //   - CURRENT names a manifest only after that manifest and its name are durable.

@@ -42,8 +42,8 @@ func (s *Site) Name() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
 // dirs are the packages whose sites are mutated, relative to the module's root.
 var dirs = []string{
-	".", "internal/base", "internal/block", "internal/directory", "internal/engine", "internal/ledger", "internal/frame", "internal/manifest",
-	"internal/recovery", "internal/table", "internal/tablefiles", "internal/tree", "internal/txn", "internal/wal",
+	".", "internal/base", "internal/block", "internal/directory", "internal/engine", "internal/frame", "internal/ledger",
+	"internal/manifest", "internal/recovery", "internal/table", "internal/tablefiles", "internal/tree", "internal/txn", "internal/wal",
 }
 
 // Sites finds all sites in the module at root.

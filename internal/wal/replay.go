@@ -46,10 +46,13 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 	if err == nil && (!s.readLink() || len(buf)%lengthUnit != 0) {
 		err = base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
 	}
-	if rec.Provisional && errors.Is(err, base.ErrCorrupt) {
+	switch {
+	case err == nil:
+		return s, nil
+	case rec.Provisional && errors.Is(err, base.ErrCorrupt):
 		return Torn(name, rec, buf), nil
 	}
-	return s, err
+	return nil, err
 }
 
 // Torn is what is left of a provisional segment after a power cut has taken away its header, or a
