@@ -1,5 +1,7 @@
 package base
 
+import "encoding/binary"
+
 // CommonPrefix returns how many first bytes a and b have in common.
 func CommonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
@@ -9,4 +11,20 @@ func CommonPrefix(a, b []byte) int {
 		}
 	}
 	return n
+}
+
+// Head returns the first eight bytes of key as a number that orders like them.
+func Head(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	return shortHead(key)
+}
+
+func shortHead(key []byte) uint64 {
+	var h uint64
+	for i, c := range key {
+		h |= uint64(c) << (56 - 8*i)
+	}
+	return h
 }

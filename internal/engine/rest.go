@@ -115,6 +115,9 @@ func (e *Engine) NoteWalked(n int) {
 	if e.walked.Note(n) {
 		signal(e.wakeMerge)
 	}
+	if e.View.NoteWalked(n) {
+		e.background.Go(func() { e.SortRows(e.mustStop) })
+	}
 }
 
 // mergeForScans makes one table of the active memtable and all tables, while the store is

@@ -4,27 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+
+	"github.com/cairndb/cairn/internal/base"
 )
-
-// prefix returns the first eight bytes of key as a number that orders like them.
-func prefix(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	return shortPrefix(key)
-}
-
-func shortPrefix(key []byte) uint64 {
-	var p uint64
-	for i, c := range key {
-		p |= uint64(c) << (56 - 8*i)
-	}
-	return p
-}
 
 // less reports whether a < b.
 func less(a, b []byte) bool {
-	if pa, pb := prefix(a), prefix(b); pa != pb {
+	if pa, pb := base.Head(a), base.Head(b); pa != pb {
 		return pa < pb
 	}
 	return compareTied(a, b) < 0

@@ -19,6 +19,7 @@ type Merging struct {
 	one       base.Iterator // the only source: every call goes straight to it
 	steps     []KeyStepper  // src as far as they are
 	stretches []Stretcher   // likewise
+	striders  []Strider     // likewise
 	saved     []byte        // the key that NextKey leaves
 	moving    []int32       // the sources it moves, but for the winner
 
@@ -64,11 +65,13 @@ func (m *Merging) Init(sources []base.Iterator) {
 	clear(m.heads)
 	clear(m.steps)
 	clear(m.stretches)
-	m.src, m.steps, m.stretches = append(m.src[:0], sources...), m.steps[:0], m.stretches[:0]
+	clear(m.striders)
+	m.src, m.steps, m.stretches, m.striders = append(m.src[:0], sources...), m.steps[:0], m.stretches[:0], m.striders[:0]
 	for _, it := range sources {
 		step, _ := it.(KeyStepper)
 		stretch, _ := it.(Stretcher)
-		m.steps, m.stretches = append(m.steps, step), append(m.stretches, stretch)
+		stride, _ := it.(Strider)
+		m.steps, m.stretches, m.striders = append(m.steps, step), append(m.stretches, stretch), append(m.striders, stride)
 	}
 	m.one, m.valid, m.err = nil, false, nil
 	if len(sources) == 1 {
@@ -258,7 +261,7 @@ func (m *Merging) setPrefixes() {
 }
 
 func (m *Merging) setPrefix(h *head) {
-	h.prefix = prefix(h.key[len(m.common):])
+	h.prefix = base.Head(h.key[len(m.common):])
 	if m.backward {
 		h.prefix = ^h.prefix
 	}

@@ -1,6 +1,10 @@
 package iterator
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
+)
 
 // A Visible over a single plain source has nothing to decide: the entries are
 // the rows, and in both directions it stands on the row's version.
@@ -11,7 +15,7 @@ func (v *Visible) plainForward(ok bool) bool {
 		return v.end()
 	}
 	key := v.merged.one.Key()
-	if prefix(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
+	if base.Head(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
 		return v.off()
 	}
 	v.key, v.valid = key, true

@@ -1,6 +1,7 @@
 package iterator
 
 import (
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 )
 
@@ -15,11 +16,22 @@ type Stretcher interface {
 	Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int)
 }
 
+// Strider may be implemented by a base.Iterator of which every row is a put that its users
+// see, each with another key.
+type Strider interface {
+	// Stride returns how many rows, at most, follow the current one whose keys are less
+	// than limit (nil: no limit).
+	Stride(limit []byte) int
+}
+
 // stretch is the part of one source that Visible walks by itself.
 type stretch struct {
 	cur   *block.Cursor // nil: none
 	until int
 	tries uint // rows of several sources since the last stretch
+
+	strider base.Iterator // walked in place of a cursor; nil: none
+	left    int           // rows
 }
 
 // stretchTries is how many rows of several sources are walked one by one between two
@@ -44,6 +56,12 @@ func (v *Visible) beginStretch() {
 			limit = other.key
 		}
 	}
+	if s := m.striders[m.current()]; s != nil {
+		if n := s.Stride(limit); n > 0 {
+			v.strider, v.left, v.tries = m.src[m.current()], n, 0
+		}
+		return
+	}
 	source := m.stretches[m.current()]
 	if source == nil {
 		return
@@ -58,17 +76,29 @@ func (v *Visible) beginStretch() {
 func (v *Visible) Advance() bool {
 	c := v.cur
 	if c == nil || c.Row+1 >= v.until {
-		return false
+		return v.left > 0 && v.stride()
 	}
 	c.Row++
 	v.key = c.Key()
 	return true
 }
 
+// stride is Advance in a source that is a Strider. If it fails v stands nowhere.
+func (v *Visible) stride() bool {
+	v.left--
+	if !v.strider.Next() {
+		v.err = v.strider.Err()
+		v.stretch = stretch{}
+		return v.off()
+	}
+	v.key = v.strider.Key()
+	return true
+}
+
 // leaveStretch makes the sources stand where the cursor does.
 func (v *Visible) leaveStretch() {
-	if v.cur != nil {
-		v.cur = nil
+	if v.cur != nil || v.strider != nil {
+		v.cur, v.strider, v.left = nil, nil, 0
 		v.seq = v.merged.Seq()
 		v.merged.reload(v.merged.current())
 	}

@@ -74,7 +74,7 @@ func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) 
 	v.vis, v.low, v.high = vis, low, high
 	v.highPrefix = math.MaxUint64
 	if high != nil {
-		v.highPrefix = prefix(high)
+		v.highPrefix = base.Head(high)
 	}
 	v.valid, v.key, v.err = false, nil, nil
 	v.stretch = stretch{}
@@ -194,7 +194,7 @@ func (v *Visible) forward(ok bool) bool {
 		} else {
 			it, key = m.src[m.win], m.heads[m.win].key
 		}
-		if prefix(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
+		if base.Head(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
 			return v.off()
 		}
 		seq := it.Seq()
@@ -231,11 +231,14 @@ func (v *Visible) Key() []byte { return v.key }
 
 // Seq returns the sequence of the row that v stands on.
 func (v *Visible) Seq() uint64 {
-	if v.valid && (v.plain || v.cur != nil) {
+	if v.valid && (v.plain || v.cur != nil || v.strider != nil) {
 		return v.merged.Seq()
 	}
 	return v.seq
 }
+
+// At returns which of the sources has the row that v stands on after a move forward.
+func (v *Visible) At() int { return v.merged.current() }
 
 // Value returns the row's value, valid until the next positioning call. Nothing
 // of it is read before the call. If it fails the row stays current, unless

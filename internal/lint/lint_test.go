@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"internal/table", "internal/manifest", "internal/mvcc"},
 	{"internal/compact", "internal/directory", "internal/obsolete"},
 	{"internal/tree"},
+	{"internal/sorted"},
 	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger"},
 	{"internal/recovery", "internal/config"},
 	{"internal/engine", "internal/inspect"},

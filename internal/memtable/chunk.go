@@ -49,7 +49,7 @@ func (c *chunk) between(key []byte) (low, high int) {
 	case order > 0:
 		return len(c.refs), len(c.refs)
 	}
-	h := head(key[n:])
+	h := base.Head(key[n:])
 	low = sort.Search(len(c.refs), func(i int) bool { return c.refs[i].head >= h })
 	alike := c.refs[low:]
 	if len(alike) == 0 || alike[0].head != h || c.exact() && len(key) <= c.length {
@@ -116,7 +116,7 @@ func (s *set) behind(c chunk, n int) []ref {
 	}
 	refs := slices.Clone(c.refs)
 	for i := range refs {
-		refs[i].head = head(s.key(refs[i])[n:])
+		refs[i].head = base.Head(s.key(refs[i])[n:])
 	}
 	return refs
 }

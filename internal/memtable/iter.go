@@ -101,15 +101,7 @@ func (it *Iter) lookAhead(i int) {
 }
 
 // touch reads a byte of a record's key, and of its value if values are asked for.
-func (it *Iter) touch(r ref) {
-	t, rec := it.tables[r.num()-it.first], r.rec()
-	if at := t.copyAt(rec); at != 0 {
-		if it.sum += t.copies[at-1]; !it.values {
-			return
-		}
-	}
-	it.sum += t.buf[t.at[rec]]
-}
+func (it *Iter) touch(r ref) { it.sum += it.tables[r.num()-it.first].Touch(r.rec(), it.values) }
 
 // shownShare: one record in so many of those behind the last sequence is shown, though nobody
 // is to see it: whoever merges may find, before all of them are passed over, that the next
@@ -219,6 +211,12 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 
 // Key implements base.Iterator.
 func (it *Iter) Key() []byte { return it.key }
+
+// At returns which of the tables given to Append the entry is in, and its record.
+func (it *Iter) At() (table int, rec uint32) {
+	r := it.refs[it.i]
+	return int(r.num() - it.first), r.rec()
+}
 
 // Seq implements base.Iterator.
 func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.rec) }

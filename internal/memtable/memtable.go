@@ -290,6 +290,26 @@ func (t *Table) version(e frame.Entry, next uint32, vis base.Visibility) (frame.
 	return frame.Entry{}, 0, false
 }
 
+// Key returns the key of record rec.
+func (t *Table) Key(rec uint32) []byte {
+	_, key := t.key(rec)
+	return key
+}
+
+// Value returns the value of record rec.
+func (t *Table) Value(rec uint32) []byte { return t.entry(rec).Value }
+
+// Touch reads a byte of a record's key, and with value one of its value, so that they are on
+// their way to the processor, and returns something of it, for the compiler.
+func (t *Table) Touch(rec uint32, value bool) (sum byte) {
+	if at := t.copyAt(rec); at != 0 {
+		if sum = t.copies[at-1]; !value {
+			return sum
+		}
+	}
+	return sum + t.buf[t.at[rec]]
+}
+
 // Record is one record in the order of insertion, for conflict checks.
 type Record struct {
 	Seq uint64

@@ -3,7 +3,6 @@ package memtable
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -76,7 +75,7 @@ func (s *set) sortSpans(spans []span) chunk {
 	for _, sp := range spans {
 		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
 			if kind, key := sp.t.key(rec); kind != base.KindRangeDelete {
-				mem.refs = append(mem.refs, makeRef(sp.num, rec, head(key[len(c.common):])))
+				mem.refs = append(mem.refs, makeRef(sp.num, rec, base.Head(key[len(c.common):])))
 			}
 		}
 	}
@@ -181,14 +180,4 @@ func (s *set) markOlder(c *chunk) {
 			c.refs[i].at |= older
 		}
 	}
-}
-
-// head returns the first eight bytes of key as a number that orders like them.
-func head(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var b [8]byte
-	copy(b[:], key)
-	return binary.BigEndian.Uint64(b[:])
 }

@@ -12,12 +12,18 @@ import (
 // row by row. Records that are new since the last scan are sorted and merged in; tables
 // come on top and go at the bottom. All methods may be called at once.
 type Stack struct {
-	mu    sync.Mutex
-	last  uint32 // number of the newest table; guarded by mu
-	now   atomic.Pointer[chunks]
-	asked atomic.Bool       // since Keep has looked last
-	most  int               // refs
-	count func(delta int64) // bytes of the Go heap
+	*numbers
+	now     atomic.Pointer[chunks]
+	asked   atomic.Bool       // since Keep has looked last
+	most    int               // refs
+	count   func(delta int64) // bytes of the Go heap
+	dropped bool              // guarded by mu
+}
+
+// numbers are given to the tables of a stack, in the order of their age.
+type numbers struct {
+	mu   sync.Mutex
+	last uint32 // of the newest table; guarded by mu
 }
 
 // refBytes is what a ref takes.
@@ -25,7 +31,27 @@ const refBytes = 16
 
 // Init makes s an empty stack that takes no more than about most bytes, and counts them.
 func (s *Stack) Init(most int64, count func(delta int64)) {
-	s.most, s.count = int(most/refBytes), count
+	s.numbers, s.most, s.count = new(numbers), int(most/refBytes), count
+}
+
+// After returns an order of what comes behind the first n records of a table that has been
+// given to Append, and of the tables after it. Without a table it is of tables that come after
+// all that have been. Drop it.
+func (s *Stack) After(t *Table, n int) *Stack {
+	later := &Stack{numbers: s.numbers, most: s.most, count: s.count}
+	if t != nil {
+		num := t.num.Load()
+		later.now.Store(&chunks{first: num, last: num, n: n})
+	}
+	return later
+}
+
+// Drop lets go of the order, and keeps Append from making it again.
+func (s *Stack) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = true
+	s.replace(nil)
 }
 
 // Append appends iterators that together hold every put and delete of the tables, oldest
@@ -61,7 +87,7 @@ func (s *Stack) extend(of *set) *chunks {
 	of.first = of.tables[0].num.Load()
 	c := s.now.Load()
 	switch newest := of.tables[len(of.tables)-1].num.Load(); {
-	case newest != s.last || newest != of.first+uint32(len(of.tables)-1) || c != nil && c.first > of.first:
+	case s.dropped || newest != s.last || newest != of.first+uint32(len(of.tables)-1) || c != nil && c.first > of.first:
 		return nil // others have seen a newer state
 	case c.cover(of):
 		return c

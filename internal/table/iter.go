@@ -79,6 +79,28 @@ func (it *Iter) SeekLT(key []byte) bool {
 	return it.enter(it.b-1) && it.place(it.Rows()-1)
 }
 
+// At returns where the iterator stands: on a row of a block.
+func (it *Iter) At() (b, row int) { return it.b, it.Row }
+
+// Go moves to a row of a block, as At returned them.
+func (it *Iter) Go(b, row int) bool {
+	if b == it.b {
+		return it.place(row)
+	}
+	return it.ready() && it.enter(b) && it.place(row)
+}
+
+// Touch reads a byte of a value, so that it is on its way to the processor, if the values of its
+// block are loaded. It returns something of it, for the compiler.
+func (it *Iter) Touch(b, row int) byte {
+	if b == it.b && it.Values != nil {
+		if off, n := it.Keys.Value(row); n > 0 {
+			return it.Values[off]
+		}
+	}
+	return 0
+}
+
 // Next implements base.Iterator.
 func (it *Iter) Next() bool {
 	if !it.valid {

@@ -60,6 +60,21 @@ func (rs *State) Lowest(l *Layer) bool {
 	return n > 0 && rs.Layers[n-1] == l && rs.Version.NumTables() == 0
 }
 
+// Entries returns how many puts and deletes there are, of memtables and the version.
+func (rs *State) Entries() (n int64) {
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			n += int64(l.Mem.Len())
+		}
+	}
+	for _, r := range rs.Runs {
+		for _, h := range r.Tables {
+			n += int64(h.Meta.Entries)
+		}
+	}
+	return n
+}
+
 // OldestMemtable returns the memtable below all others, nil if there is none, or no state.
 func (rs *State) OldestMemtable() *memtable.Table {
 	if rs != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/sorted"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -28,6 +29,7 @@ type Iter struct {
 	open    []base.Iterator // to close with the sources
 	chunks  memtable.Iters  // of the memtables
 	memory  []*memtable.Table
+	sorted  sorted.Iter
 	tables  []*table.Iter   // the first ones are among the sources, the others' memory is for others
 	inUse   int             // of tables
 	walked  int             // rows since it was last noted
@@ -200,8 +202,10 @@ func (it *Iter) refresh() {
 	it.rs = e.Acquire(it.tx.slot)
 	it.sources = it.sources[:0]
 	it.addOwn()
-	it.addLayers()
-	it.addRuns(it.rs.Runs)
+	if !it.addSorted() {
+		it.addLayers()
+		it.addRuns(it.rs.Runs)
+	}
 	it.rows.Init(it.sources, it.vis, it.low, it.high)
 }
 
@@ -252,6 +256,34 @@ func (it *Iter) addLayers() {
 			}
 		}
 	}
+	it.addChunks(n)
+}
+
+// addSorted adds rows that were sorted beforehand, and what was committed since, in the place
+// of all layers and runs, and reports whether that is to be had.
+func (it *Iter) addSorted() (ok bool) {
+	rows := it.tx.e.Sorted(it.rs, it.vis.Snapshot)
+	if rows == nil {
+		return false
+	}
+	n := len(it.open)
+	if it.open, it.memory, ok = rows.Since(it.open, &it.chunks, it.memory[:0], it.rs, it.vis.Snapshot); !ok {
+		return false
+	}
+	it.addChunks(n)
+	for _, l := range it.rs.Layers {
+		if l.Mem.HasRangeDeletes() { // after the rows were sorted
+			it.addCover(l.Mem.Cover)
+		}
+	}
+	it.sorted.Init(rows, it.tx.slot)
+	it.open = append(it.open, &it.sorted)
+	it.sources = append(it.sources, iterator.Source{It: &it.sorted, Plain: true})
+	return true
+}
+
+// addChunks adds what is open from number n on.
+func (it *Iter) addChunks(n int) {
 	for _, chunk := range it.open[n:] {
 		it.sources = append(it.sources, iterator.Source{It: chunk})
 	}
@@ -380,7 +412,7 @@ func (it *Iter) Recycle() {
 	clear(it.own)
 	clear(it.spills)
 	*it = Iter{
-		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, memory: it.memory[:0], tables: it.tables,
+		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, sorted: it.sorted, memory: it.memory[:0], tables: it.tables,
 		own: it.own[:0], spills: it.spills[:0], start: it.start[:0], done: true,
 	}
 	closedIters.Put(it)

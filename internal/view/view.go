@@ -19,6 +19,8 @@ type View struct {
 
 	// Order is that of the State's memtables, for scans.
 	Order memtable.Stack
+	rows  rows
+	count func(delta int64) // bytes of the Go heap
 
 	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do
 	readers sync.Pool     // *Reader
@@ -30,12 +32,15 @@ type View struct {
 	openDone chan struct{}
 }
 
+// orderShare: orders for scans take up to one part in so many of what slices may pin, each.
+const orderShare = 4
+
 // Init makes v the view of a store of which nothing is seen yet. Slices handed out may
-// keep as many bytes in memory as mayPin, and the order of memtables takes up to a quarter
-// of that, which it tells count.
+// keep as many bytes in memory as mayPin, and the order of memtables, like sorted rows, takes
+// up to a quarter of that, which it tells count.
 func (v *View) Init(mayPin int64, count func(delta int64)) {
-	v.mayPin = mayPin
-	v.Order.Init(mayPin/4, count)
+	v.mayPin, v.count = mayPin, count
+	v.Order.Init(mayPin/orderShare, count)
 	v.Epochs = epoch.New()
 	v.readers.New = func() any { return newReader(v.Epochs) }
 	v.openDone = make(chan struct{}, 1)
@@ -69,6 +74,7 @@ func (v *View) Publish(rs *tree.State) {
 		v.Epochs.Later(old.Unref)
 	}
 	v.Order.Keep(rs.OldestMemtable())
+	v.keepSorted(rs)
 }
 
 // Drop leaves no State, and waits until nobody reads the last one.

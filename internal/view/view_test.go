@@ -147,3 +147,36 @@ func TestPin(t *testing.T) {
 		t.Error("what was given back may be pinned again")
 	}
 }
+
+// TestSortedRowsAreOfTheState: sorted rows are there for snapshots that are not older, are
+// counted, and go when the State is another.
+func TestSortedRowsAreOfTheState(t *testing.T) {
+	var v View
+	bytes := int64(0)
+	v.Init(1<<20, func(delta int64) { bytes += delta })
+	var freed bool
+	v.Publish(memtableOf(&freed, "one", "two"))
+	v.Show(2)
+	v.SortRows(func() error { return nil })
+	sorted := v.Sorted(v.State(), 2)
+	if sorted == nil || sorted.Len() != 1 || v.Sorted(v.State(), 1) != nil {
+		t.Fatalf("sorted rows %v, of an older snapshot %v", sorted, v.Sorted(v.State(), 1))
+	}
+	const refs = 2 * 16 // of the memtable's order
+	if bytes != 16+refs {
+		t.Errorf("%d bytes are counted", bytes)
+	}
+	v.SortRows(func() error { return errors.New("stop") })
+	if v.Sorted(v.State(), 2) != sorted {
+		t.Error("replaced by what was not finished")
+	}
+	v.Publish(memtableOf(&freed, "one", "two"))
+	if v.Sorted(v.State(), 2) != nil || bytes > refs {
+		t.Errorf("sorted rows %v, %d bytes are counted", v.Sorted(v.State(), 2), bytes)
+	}
+	v.Drop()
+	v.Epochs.Drain()
+	if bytes != 0 || !freed {
+		t.Errorf("%d bytes are counted after the end", bytes)
+	}
+}

@@ -2,6 +2,7 @@ package itertest
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
@@ -112,4 +113,33 @@ func (f *failing) Value() ([]byte, error) {
 		return nil, f.with
 	}
 	return f.Iterator.Value()
+}
+
+// Striding returns an iterator over puts of different keys that implements iterator.Strider:
+// strides have at most so many rows. Its moves fail with err after the first n of them, if err
+// is not nil.
+func Striding(entries []iterator.Entry, most, n int, err error) base.Iterator {
+	s := &striding{Iterator: iterator.NewSliceIter(entries), entries: entries, most: most}
+	if err != nil {
+		s.Iterator = Failing(s.Iterator, n, err)
+	}
+	return s
+}
+
+type striding struct {
+	base.Iterator
+	entries []iterator.Entry
+	most    int
+}
+
+func (s *striding) Stride(limit []byte) int {
+	at, _ := slices.BinarySearchFunc(s.entries, s.Key(), func(e iterator.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	n := 0
+	for _, e := range s.entries[at+1:] {
+		if n == s.most || limit != nil && bytes.Compare(e.Key, limit) >= 0 {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -1,0 +1,416 @@
+package txn
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
+)
+
+// sortNow sorts the rows that there are, whatever has been walked.
+func sortNow(e *engine.Engine) { e.SortRows(func() error { return nil }) }
+
+// sortedKeys are keys of every kind: some share eight bytes and more, some are the beginning
+// of others, some end in zeros.
+func sortedKeys(r *rand.Rand, n int) []string {
+	prefix := []string{"", "same", "a prefix of all keys/"}[r.IntN(3)]
+	keys := map[string]bool{}
+	for len(keys) < n {
+		k := prefix
+		switch r.IntN(4) {
+		case 0:
+			k += fmt.Sprintf("%08d", r.IntN(10*n))
+		case 1:
+			k += "in common for long/" + fmt.Sprint(r.IntN(10*n))
+		case 2:
+			k += string(bytes.Repeat([]byte{0}, r.IntN(12)))
+		default:
+			k += fmt.Sprint(r.IntN(10 * n))
+		}
+		keys[k] = true
+	}
+	if r.IntN(2) == 0 {
+		keys[prefix+"zz"] = true // the last one, and short
+	}
+	if r.IntN(2) == 0 { // keys that heads tell apart
+		clear(keys)
+		for len(keys) < n {
+			keys[prefix+fmt.Sprintf("%06d", r.IntN(10*n))] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// sortedView is a transaction and what it must see.
+type sortedView struct {
+	tx   *Tx
+	want map[string]string
+}
+
+// walk moves an iterator about and compares. It reports whether that stood on sorted rows.
+func (v *sortedView) walk(t *testing.T, r *rand.Rand, all []string) bool {
+	t.Helper()
+	keys := slices.Sorted(maps.Keys(v.want))
+	low, high := bytes.Clone(bucket), base.PrefixEnd(bucket)
+	if r.IntN(3) == 0 {
+		low = append(low, all[r.IntN(len(all))]...)
+	}
+	if r.IntN(3) == 0 {
+		high = append(bytes.Clone(bucket), all[r.IntN(len(all))]...)
+	}
+	keys = slices.DeleteFunc(keys, func(k string) bool { k = string(bucket) + k; return k < string(low) || k >= string(high) })
+	it := v.tx.NewIter(low, high)
+	defer it.Recycle() // the next one begins in its memory
+	defer it.Close()
+	at, history := -1, []string(nil)
+	expect := func(op string, ok bool, i int) {
+		t.Helper()
+		if history = append(history, op); i < 0 || i >= len(keys) {
+			i = -1
+		}
+		if at = i; ok != (i >= 0) || it.Err() != nil {
+			t.Fatalf("%q: %v, %v", history, ok, it.Err())
+		}
+		if !ok {
+			return
+		}
+		if k := string(it.Key()[len(bucket):]); k != keys[i] {
+			t.Fatalf("%q: at %q, want %q", history, k, keys[i])
+		}
+		if r.IntN(2) == 0 {
+			if value, err := it.Value(); err != nil || string(value) != v.want[keys[i]] {
+				t.Fatalf("%q: %q is %q, %v, want %q", history, keys[i], value, err, v.want[keys[i]])
+			}
+		}
+	}
+	used := false
+	for range 30 {
+		k := all[r.IntN(len(all))]
+		if r.IntN(3) == 0 {
+			k += "\x00"
+		}
+		n, _ := slices.BinarySearch(keys, k)
+		internal := append(bytes.Clone(bucket), k...)
+		switch r.IntN(8) {
+		case 0:
+			expect("First", it.First(), 0)
+		case 1:
+			expect("Last", it.Last(), len(keys)-1)
+		case 2, 3, 4:
+			expect(fmt.Sprintf("Seek %q", k), it.Seek(internal), n)
+		default:
+			expect(fmt.Sprintf("SeekLT %q", k), it.SeekLT(internal), n-1)
+		}
+		for back := r.IntN(3) == 0; at >= 0 && r.IntN(20) > 0; {
+			if back {
+				expect("Prev", it.Prev(), at-1)
+			} else {
+				expect("Next", it.Next(), at+1)
+			}
+			if r.IntN(10) == 0 {
+				back = !back
+			}
+		}
+		used = used || it.sorted.Rows != nil
+	}
+	return used
+}
+
+// TestSortedRows: whatever is committed, made a table or merged after rows were sorted, and
+// before, transactions of all ages see what they are to see.
+func TestSortedRows(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	used, walks := 0, 0
+	padding := strings.Repeat("x", 2000) // so that there are tables
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 1))
+		e := openEngine(t, newWatchedFS(), 1<<20)
+		all := sortedKeys(r, 40+r.IntN(400))
+		now := map[string]string{}
+		var views []*sortedView
+		begin := func(writable bool) *sortedView {
+			tx, err := Begin(e, writable)
+			check(t, err)
+			t.Cleanup(tx.Rollback) // Close waits for it
+			return &sortedView{tx, maps.Clone(now)}
+		}
+		for step := range 120 {
+			switch r.IntN(12) {
+			case 0, 1, 2, 3:
+				for range r.IntN(40) {
+					k := all[r.IntN(len(all))]
+					if r.IntN(3) == 0 {
+						delete(now, k)
+						check(t, Delete(e, bucket, []byte(k)))
+						continue
+					}
+					now[k] = fmt.Sprint("value ", step, " ", r.IntN(1000)) + padding
+					check(t, Put(e, bucket, []byte(k), []byte(now[k])))
+				}
+			case 4:
+				views = append(views, begin(false))
+			case 5, 6:
+				if r.IntN(4) == 0 {
+					low := append(bytes.Clone(bucket), all[r.IntN(len(all))]...)
+					check(t, e.Compact(context.Background(), low, append(low, 0)))
+				}
+			case 7, 8:
+				sortNow(e)
+			case 9: // with writes of its own
+				v := begin(true)
+				for range r.IntN(20) {
+					k := all[r.IntN(len(all))]
+					if r.IntN(3) == 0 {
+						delete(v.want, k)
+						check(t, v.tx.Delete(append(bytes.Clone(bucket), k...)))
+						continue
+					}
+					v.want[k] = fmt.Sprint("own ", step)
+					check(t, v.tx.Put(append(bytes.Clone(bucket), k...), []byte(v.want[k])))
+				}
+				if r.IntN(2) == 0 {
+					sortNow(e)
+				}
+				v.walk(t, r, all)
+				if r.IntN(2) == 0 {
+					_, err := v.tx.Commit()
+					check(t, err)
+					now = v.want
+				} else {
+					v.tx.Rollback()
+				}
+			case 10:
+				if seed%4 == 0 && r.IntN(4) == 0 {
+					low, high := all[r.IntN(len(all))], all[r.IntN(len(all))]
+					v := begin(true)
+					check(t, v.tx.DeleteRange(append(bytes.Clone(bucket), low...), append(bytes.Clone(bucket), high...)))
+					_, err := v.tx.Commit()
+					check(t, err)
+					maps.DeleteFunc(now, func(k, _ string) bool { return k >= low && k < high })
+				}
+			default:
+				if len(views) > 3 {
+					views[0].tx.Rollback()
+					views = views[1:]
+				}
+			}
+			for _, v := range append(views, begin(false)) {
+				if walks++; v.walk(t, r, all) {
+					used++
+				}
+				if !slices.Contains(views, v) {
+					v.tx.Rollback()
+				}
+			}
+		}
+		for _, v := range views {
+			v.tx.Rollback()
+		}
+		check(t, e.Close())
+	}
+	t.Logf("%d of %d walks stood on sorted rows", used, walks)
+	if used < walks/10 {
+		t.Error("too few")
+	}
+}
+
+// TestSortedRowsAreMade: who scans a store that is not merged, and is written to, has its rows
+// sorted before long.
+func TestSortedRowsAreMade(t *testing.T) {
+	const n, size = 4000, 100
+	v := newValues()
+	e := openEngine(t, newWatchedFS(), 64<<20)
+	check(t, Apply(e, batchOf(n, 0, size, v)))
+	check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+	walked := 0
+	for walk := 0; ; walk++ {
+		for i := range 20 { // it does not come to rest
+			check(t, Put(e, bucket, userKey((walk+i)*31%n), v.of(i, size)))
+		}
+		tx, err := Begin(e, false)
+		check(t, err)
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		for ok := it.First(); ok; ok = it.Next() {
+			walked++
+		}
+		check(t, it.Err())
+		it.First()
+		sorted := it.sorted.Rows != nil
+		it.Close()
+		tx.Rollback()
+		if sorted {
+			break
+		}
+		if walk == 1000 {
+			t.Fatalf("%d rows walked, none sorted", walked)
+		}
+	}
+	t.Logf("%d rows walked of %d", walked, n)
+	if walked < n/2 {
+		t.Errorf("sorted after %d rows", walked)
+	}
+}
+
+// TestSortedRowsOfManyTables: a level is many tables, one after the other.
+func TestSortedRowsOfManyTables(t *testing.T) {
+	const n, size = 40_000, 1000
+	v := newValues()
+	e := openEngine(t, newWatchedFS(), 64<<20)
+	check(t, Apply(e, batchOf(n, 0, size, v)))
+	check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+	version := map[int]int{}
+	for i := 0; i < n; i += 40 {
+		version[i] = 1
+		check(t, Put(e, bucket, userKey(i), v.of(i+1, size)))
+	}
+	tables := 0
+	for _, r := range e.State().Runs {
+		tables = max(tables, len(r.Tables))
+	}
+	if tables < 2 {
+		t.Fatalf("%d tables", tables)
+	}
+	var it *Iter
+	for tries := 0; it == nil || it.sorted.Rows == nil; tries++ { // the store may come to rest meanwhile
+		if tries == 100 {
+			t.Fatal("never on sorted rows")
+		}
+		sortNow(e)
+		for i := 0; i < n; i += 400 {
+			version[i] = 2 + tries
+			check(t, Put(e, bucket, userKey(i), v.of(i+version[i], size)))
+		}
+		tx, err := Begin(e, false)
+		check(t, err)
+		t.Cleanup(tx.Rollback) // Close waits for it
+		it = tx.NewIter(bucket, base.PrefixEnd(bucket))
+		defer it.Close()
+		it.First()
+	}
+	row := func(i int) {
+		t.Helper()
+		if value, err := it.Value(); err != nil || !bytes.Equal(it.Key(), key(i)) || !bytes.Equal(value, v.of(i+version[i], size)) {
+			t.Fatalf("row %d is %x with %.20x, %v", i, it.Key(), value, err)
+		}
+	}
+	i := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		row(i)
+		i++
+	}
+	if i != n {
+		t.Fatalf("%d rows, %v", i, it.Err())
+	}
+	for ok := it.Last(); ok; ok = it.Prev() {
+		i--
+		row(i)
+	}
+	if i != 0 {
+		t.Fatalf("%d rows are left, %v", i, it.Err())
+	}
+}
+
+// TestSortedRowsAtOnce: while some commit, and the store makes tables and merges them, rows
+// are sorted again and again, and whoever walks sees one moment.
+func TestSortedRowsAtOnce(t *testing.T) {
+	const keys, writers = 400, 2
+	rounds := 3000
+	if testing.Short() {
+		rounds = 500
+	}
+	e := openEngine(t, newWatchedFS(), 16<<20)
+	var all sync.WaitGroup
+	var done atomic.Bool
+	put := func(round int) error { // all keys have one value
+		tx, err := Begin(e, true)
+		if err != nil {
+			return err
+		}
+		for i := range keys {
+			if i%7 == round%7 { // but some, which are not there
+				err = tx.Delete(key(i))
+			} else {
+				err = tx.Put(key(i), fmt.Append(nil, round))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, err = tx.Commit()
+		return err
+	}
+	check(t, put(0))
+	all.Go(func() {
+		defer done.Store(true)
+		for round := range rounds {
+			if err := put(round); err != nil {
+				t.Error(err)
+				return
+			}
+			if round%50 == 0 {
+				if err := e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	all.Go(func() {
+		for !done.Load() {
+			sortNow(e)
+		}
+	})
+	var used atomic.Int64
+	for range writers {
+		all.Go(func() {
+			for !done.Load() {
+				tx, err := Begin(e, false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+				var first []byte
+				n := 0
+				for ok := it.First(); ok; ok = it.Next() {
+					value, err := it.Value()
+					if first == nil {
+						first = bytes.Clone(value)
+					}
+					if err != nil || !bytes.Equal(value, first) {
+						t.Errorf("row %d is %q, %v, the first %q", n, value, err, first)
+						done.Store(true)
+						break
+					}
+					n++
+				}
+				if it.sorted.Rows != nil {
+					used.Add(1)
+				}
+				if least := keys - keys/7 - 1; n < least && !t.Failed() {
+					t.Errorf("%d rows", n)
+					done.Store(true)
+				}
+				it.Close()
+				tx.Rollback()
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d walks stood on sorted rows", used.Load())
+	if used.Load() == 0 {
+		t.Error("none")
+	}
+}
