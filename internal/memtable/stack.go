@@ -13,17 +13,31 @@ import (
 // come on top and go at the bottom. All methods may be called at once.
 type Stack struct {
 	*numbers
+	sorting sync.Mutex // of who replaces the order by a longer one
 	now     atomic.Pointer[chunks]
 	asked   atomic.Bool       // since Keep has looked last
+	dropped atomic.Bool       // for good
 	most    int               // refs
 	count   func(delta int64) // bytes of the Go heap
-	dropped bool              // guarded by mu
 }
 
 // numbers are given to the tables of a stack, in the order of their age.
 type numbers struct {
 	mu   sync.Mutex
 	last uint32 // of the newest table; guarded by mu
+}
+
+// give gives numbers to tables that have none, and returns that of the newest table of all.
+func (n *numbers) give(tables []*Table) (last uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, t := range tables {
+		if t.num.Load() == 0 {
+			n.last++
+			t.num.Store(n.last)
+		}
+	}
+	return n.last
 }
 
 // refBytes is what a ref takes.
@@ -46,11 +60,9 @@ func (s *Stack) After(t *Table, n int) *Stack {
 	return later
 }
 
-// Drop lets go of the order, and keeps Append from making it again.
+// Drop lets go of the order, and keeps Append from making it again. It waits for nobody.
 func (s *Stack) Drop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropped = true
+	s.dropped.Store(true)
 	s.replace(nil)
 }
 
@@ -74,20 +86,16 @@ func (s *Stack) Append(dst []base.Iterator, its *Iters, tables []*Table, upTo ui
 
 // extend returns chunks of the tables, which it numbers, nil if that cannot be.
 func (s *Stack) extend(of *set) *chunks {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	records := 0
+	s.sorting.Lock()
+	defer s.sorting.Unlock()
+	last, records := s.give(of.tables), 0
 	for _, t := range of.tables {
-		if t.num.Load() == 0 {
-			s.last++
-			t.num.Store(s.last)
-		}
 		records += t.Len()
 	}
 	of.first = of.tables[0].num.Load()
 	c := s.now.Load()
 	switch newest := of.tables[len(of.tables)-1].num.Load(); {
-	case s.dropped || newest != s.last || newest != of.first+uint32(len(of.tables)-1) || c != nil && c.first > of.first:
+	case s.dropped.Load() || newest != last || newest != of.first+uint32(len(of.tables)-1) || c != nil && c.first > of.first:
 		return nil // others have seen a newer state
 	case c.cover(of):
 		return c
@@ -96,7 +104,9 @@ func (s *Stack) extend(of *set) *chunks {
 		return nil
 	}
 	next := of.extend(c)
-	s.replace(next)
+	if s.replace(next); s.dropped.Load() {
+		s.replace(nil) // Drop may have come before
+	}
 	return next
 }
 

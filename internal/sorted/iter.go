@@ -21,10 +21,11 @@ type Iter struct {
 	key []byte
 	t   *memtable.Table // nil: it is in a table
 	rec uint32
-	c   *cursor
+	c   *cursor // the last one used
 
-	cursors []cursor // of the handles
-	opened  []*cursor
+	uses int
+
+	cursors []cursor // in tables, the last ones used: one for each run
 
 	values bool // somebody asked for a value
 	seen   int  // rows before it were touched ahead
@@ -35,17 +36,15 @@ type Iter struct {
 // cursor is where the iterator stands in a table.
 type cursor struct {
 	table.Iter
-	open bool
+	number int // of the handle
+	used   int // the greater the later
 }
 
 var _ base.Iterator = (*Iter)(nil)
 
 // Init makes it an iterator over rows that stands nowhere. slot is its goroutine's.
 func (it *Iter) Init(rows *Rows, slot *epoch.Slot) {
-	if n := len(rows.handles); n > cap(it.cursors) {
-		it.cursors = make([]cursor, n)
-	}
-	*it = Iter{Rows: rows, slot: slot, i: -1, cursors: it.cursors[:cap(it.cursors)], opened: it.opened[:0]}
+	*it = Iter{Rows: rows, slot: slot, i: -1, cursors: it.cursors[:0]}
 }
 
 // place makes row i the current one, or none if there is no such row.
@@ -59,11 +58,10 @@ func (it *Iter) place(i int) bool {
 		it.key, it.i = it.t.Key(it.rec), i
 		return true
 	}
-	it.t, it.c = nil, &it.cursors[n]
-	if !it.c.open {
-		it.handles[n].InitIter(&it.c.Iter, it.slot, table.IterOptions{})
-		it.c.open = true
-		it.opened = append(it.opened, it.c)
+	if it.t = nil; it.c == nil || it.c.number != n {
+		it.c = it.cursor(n)
+		it.uses++
+		it.c.used = it.uses
 	}
 	if !it.c.Go(b, row) {
 		it.err = it.c.Err()
@@ -71,6 +69,40 @@ func (it *Iter) place(i int) bool {
 	}
 	it.key, it.i = it.c.Key(), i
 	return true
+}
+
+// cursor returns the cursor in table number n. Each keeps pages in memory: there are as many as
+// a merge of the runs has, and the one that was used longest ago goes for the next.
+func (it *Iter) cursor(n int) *cursor {
+	if c := it.find(n); c != nil {
+		return c
+	}
+	var c *cursor
+	if len(it.cursors) < it.runs {
+		it.cursors = append(it.cursors, cursor{})
+		c = &it.cursors[len(it.cursors)-1]
+	} else {
+		c = &it.cursors[0]
+		for k := range it.cursors {
+			if it.cursors[k].used < c.used {
+				c = &it.cursors[k]
+			}
+		}
+		c.Close()
+	}
+	c.number = n
+	it.handles[n].InitIter(&c.Iter, it.slot, table.IterOptions{})
+	return c
+}
+
+// find returns the cursor in table number n, nil if there is none.
+func (it *Iter) find(n int) *cursor {
+	for k := range it.cursors {
+		if c := &it.cursors[k]; c.number == n {
+			return c
+		}
+	}
+	return nil
 }
 
 // First implements base.Iterator.
@@ -87,18 +119,18 @@ func (it *Iter) begin(i int) bool {
 
 // SeekGE implements base.Iterator.
 func (it *Iter) SeekGE(key []byte) bool {
-	i, ok := it.find(key)
+	i, ok := it.before(key)
 	return ok && it.begin(i)
 }
 
 // SeekLT implements base.Iterator.
 func (it *Iter) SeekLT(key []byte) bool {
-	i, ok := it.find(key)
+	i, ok := it.before(key)
 	return ok && it.place(i-1)
 }
 
-// find returns how many rows have lesser keys. It returns false after an error.
-func (it *Iter) find(key []byte) (int, bool) {
+// before returns how many rows have lesser keys. It returns false after an error.
+func (it *Iter) before(key []byte) (int, bool) {
 	low, high := it.lowerBound(0, len(it.rows), key)
 	for low < high {
 		middle := int(uint(low+high) >> 1)
@@ -163,7 +195,7 @@ func (it *Iter) lookAhead(i int) {
 	for _, r := range it.rows[min(i, it.seen):it.seen] {
 		if n, b, row, inTable := r.place(); !inTable {
 			it.sum += it.memory[n].Touch(uint32(b<<blockAt|row), it.values)
-		} else if c := &it.cursors[n]; c.open {
+		} else if c := it.find(n); c != nil {
 			it.sum += c.Touch(b, row)
 		}
 	}
@@ -200,11 +232,10 @@ func (it *Iter) Err() error { return it.err }
 
 // Close lets go of the pages of tables. But for Init nothing may be called afterwards.
 func (it *Iter) Close() error {
-	for _, c := range it.opened {
-		c.Close()
-		*c = cursor{}
+	for k := range it.cursors {
+		it.cursors[k].Close()
 	}
-	clear(it.opened)
-	*it = Iter{cursors: it.cursors, opened: it.opened[:0], i: -1}
+	clear(it.cursors)
+	*it = Iter{cursors: it.cursors[:0], i: -1}
 	return nil
 }

@@ -2,6 +2,7 @@ package sorted
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sort"
 
@@ -23,6 +24,7 @@ type Rows struct {
 	layers  []*tree.Layer     // newest first, as in the State
 	memory  []*memtable.Table // of these, oldest first
 	handles []*tree.Handle    // tables
+	runs    int               // that they are
 
 	rows   []row
 	common []byte // what all keys begin with
@@ -113,7 +115,7 @@ type Builder struct {
 // cannot be: there are range tombstones, tables that no manifest names yet, or too many rows; or it
 // was stopped, or a table cannot be read, which is the business of who asks for its rows.
 func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
-	r := &Rows{Snapshot: snapshot, version: rs.Version, layers: rs.Layers, handles: rs.Handles}
+	r := &Rows{Snapshot: snapshot, version: rs.Version, layers: rs.Layers, handles: rs.Handles, runs: len(rs.Runs)}
 	for _, l := range slices.Backward(rs.Layers) {
 		if l.Mem == nil || l.Mem.HasRangeDeletes() {
 			return nil
@@ -121,7 +123,7 @@ func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 		r.memory = append(r.memory, l.Mem.Table)
 	}
 	for i := range rs.Runs {
-		if rs.Runs[i].Tombstones {
+		if rs.Runs[i].Tombstones || rs.Runs[i].MaxSeq > snapshot { // Since has what is newer, but of memtables
 			return nil
 		}
 	}
@@ -131,13 +133,46 @@ func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 	its, ok := b.sources(r, rs, snapshot)
 	rows := iterator.New(its.sources, base.Visibility{Snapshot: snapshot}, nil, nil)
 	defer rows.Close()
-	if !ok || !r.fill(rows, its.places, b) {
+	if !ok || !r.span(its.sources) || !r.fill(rows, its.places, b.Most) {
 		return nil
 	}
-	r.rows = slices.Clip(r.rows)
+	r.rows = slices.Clone(r.rows) // no longer than it is counted
 	r.begin(b.Order)
 	return r
 }
+
+// stepper is what is merged.
+type stepper interface {
+	base.Iterator
+	iterator.KeyStepper
+}
+
+// stoppable asks now and then whether to go on; if not, it fails. It is walked forward.
+type stoppable struct {
+	stepper
+	stop  func() error
+	steps int
+	err   error
+}
+
+// stopEvery is after how many steps stop is asked.
+const stopEvery = 1024
+
+func (s *stoppable) goesOn() bool {
+	if s.steps++; s.steps%stopEvery == 0 && s.err == nil {
+		s.err = s.stop()
+	}
+	return s.err == nil
+}
+
+// Next implements base.Iterator.
+func (s *stoppable) Next() bool { return s.goesOn() && s.stepper.Next() }
+
+// NextKey implements iterator.KeyStepper.
+func (s *stoppable) NextKey() bool { return s.goesOn() && s.stepper.NextKey() }
+
+// Err implements base.Iterator.
+func (s *stoppable) Err() error { return cmp.Or(s.err, s.stepper.Err()) }
 
 // sources are what is merged, and where each of them stands.
 type sources struct {
@@ -145,8 +180,8 @@ type sources struct {
 	places  []func() (uint64, bool)
 }
 
-func (s *sources) add(it base.Iterator, place func() (uint64, bool)) {
-	s.sources = append(s.sources, iterator.Source{It: it})
+func (s *sources) add(it stepper, b *Builder, place func() (uint64, bool)) {
+	s.sources = append(s.sources, iterator.Source{It: &stoppable{stepper: it, stop: b.Stop}})
 	s.places = append(s.places, place)
 }
 
@@ -154,7 +189,7 @@ func (b *Builder) sources(r *Rows, rs *tree.State, snapshot uint64) (s sources, 
 	if len(r.memory) > 0 {
 		chunks, ok := b.Order.Append(nil, nil, r.memory, snapshot)
 		for _, c := range chunks {
-			s.add(c, func() (uint64, bool) { return placeOf(c.(*memtable.Iter)), true })
+			s.add(c.(*memtable.Iter), b, func() (uint64, bool) { return placeOf(c.(*memtable.Iter)), true })
 		}
 		if !ok {
 			return s, false
@@ -169,7 +204,7 @@ func (b *Builder) sources(r *Rows, rs *tree.State, snapshot uint64) (s sources, 
 			return at, nil
 		}
 		bounds := func(i int) ([]byte, []byte) { return run.Tables[i].Meta.Smallest, run.Tables[i].Meta.Largest }
-		s.add(iterator.NewConcat(len(run.Tables), bounds, open), func() (uint64, bool) { return placeIn(number, at) })
+		s.add(iterator.NewConcat(len(run.Tables), bounds, open), b, func() (uint64, bool) { return placeIn(number, at) })
 	}
 	return s, true
 }
@@ -184,27 +219,39 @@ func placeIn(number int, it *table.Iter) (uint64, bool) {
 	return inTable | uint64(number)<<numberAt | uint64(b)<<blockAt | uint64(row), b <= mostBlock && row <= mostRow
 }
 
-// stopEvery is after how many rows Stop is asked.
-const stopEvery = 4096
-
-// fill notes where the rows stand, and reports whether all of them are there.
-func (r *Rows) fill(rows *iterator.Visible, places []func() (uint64, bool), b *Builder) bool {
-	if !rows.Last() {
-		return rows.Err() == nil
-	}
-	last := slices.Clone(rows.Key())
-	if !rows.First() {
-		return false
-	}
-	r.common = last[:base.CommonPrefix(rows.Key(), last)]
-	r.length = len(last)
-	for ok := true; ok; ok = rows.Next() {
-		key := rows.Key()
-		at, can := places[rows.At()]()
-		if !can || len(r.rows) == b.Most || len(r.rows)%stopEvery == 0 && b.Stop() != nil {
+// span finds what all keys begin with, from the first and the last one of each source, and reports
+// whether there are any.
+func (r *Rows) span(sources []iterator.Source) bool {
+	var first, last []byte
+	for _, s := range sources {
+		if !s.It.First() {
+			continue
+		}
+		if key := s.It.Key(); first == nil || bytes.Compare(key, first) < 0 {
+			first = bytes.Clone(key)
+		}
+		if !s.It.Last() {
 			return false
 		}
-		if len(key) != r.length {
+		if key := s.It.Key(); last == nil || bytes.Compare(key, last) > 0 {
+			last = bytes.Clone(key)
+		}
+	}
+	r.common = last[:base.CommonPrefix(first, last)]
+	return true
+}
+
+// fill notes where the rows stand, and reports whether all of them are there.
+func (r *Rows) fill(rows *iterator.Visible, places []func() (uint64, bool), most int) bool {
+	for ok := rows.First(); ok; ok = rows.Next() {
+		key := rows.Key()
+		at, can := places[rows.At()]()
+		if !can || len(r.rows) == most {
+			return false
+		}
+		if len(r.rows) == 0 {
+			r.length = len(key)
+		} else if len(key) != r.length {
 			r.length = 0
 		}
 		r.rows = append(r.rows, row{base.Head(key[len(r.common):]), at})

@@ -156,6 +156,10 @@ func (it *Iter) step(forward bool) bool {
 		it.walking = true
 	}
 	it.forward = forward
+	if !it.rows.Valid() { // Advance has failed
+		it.valid = false
+		return it.settled()
+	}
 	if it.rs != it.tx.e.State() {
 		it.follow()
 		if !it.valid {

@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/engine"
+	"github.com/cairndb/cairn/internal/sorted"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // sortNow sorts the rows that there are, whatever has been walked.
@@ -412,5 +415,174 @@ func TestSortedRowsAtOnce(t *testing.T) {
 	t.Logf("%d walks stood on sorted rows", used.Load())
 	if used.Load() == 0 {
 		t.Error("none")
+	}
+}
+
+// TestSortedRowsOfANewerState: what is in tables and newer than the snapshot nobody would look
+// for, so there are no rows of such a State.
+func TestSortedRowsOfANewerState(t *testing.T) {
+	e := openEngine(t, newWatchedFS(), 64<<20)
+	check(t, Put(e, bucket, userKey(1), []byte("old")))
+	snapshot := e.Visible()
+	r := e.Reader()
+	defer e.Done(r)
+	build := func() *sorted.Rows {
+		rs := e.Acquire(r.Slot)
+		defer rs.Unref()
+		b := sorted.Builder{Order: &e.Order, Slot: r.Slot, Most: 100, Stop: func() error { return nil }}
+		return b.Build(rs, snapshot)
+	}
+	if build() == nil {
+		t.Error("no rows of the memtable")
+	}
+	tx, err := Begin(e, false) // both versions stay
+	check(t, err)
+	t.Cleanup(tx.Rollback)
+	check(t, Put(e, bucket, userKey(1), []byte("new")))
+	if build() == nil {
+		t.Error("no rows of the memtable, though there are newer ones")
+	}
+	check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+	if build() != nil {
+		t.Error("rows of tables that are newer")
+	}
+	if snapshot = e.Visible(); build() == nil {
+		t.Error("no rows of the table")
+	}
+}
+
+// TestSortedRowsStop: whoever builds asks whether to go on, also where all rows are deleted, and
+// there are none to be noted.
+func TestSortedRowsStop(t *testing.T) {
+	const n = 10_000
+	e := openEngine(t, newWatchedFS(), 64<<20)
+	check(t, Apply(e, batchOf(n, 0, 100, newValues())))
+	for i := range n {
+		check(t, Delete(e, bucket, userKey(i)))
+	}
+	asked := 0
+	e.SortRows(func() error { asked++; return nil })
+	if asked < 5 {
+		t.Errorf("asked %d times", asked)
+	}
+	before := e.Sorted(e.State(), e.Visible())
+	e.SortRows(func() error { return errors.New("stop") })
+	if before == nil || e.Sorted(e.State(), e.Visible()) != before {
+		t.Error("no rows, or replaced by what was not finished")
+	}
+}
+
+// TestStrideFailsBeforeANewState: what cannot be read ends a walk with the error, though the
+// store has moved on meanwhile; it does not begin again.
+func TestStrideFailsBeforeANewState(t *testing.T) {
+	const n, size = 4000, 1000
+	v := newValues()
+	for _, times := range []int64{1, 1 << 30} { // a passing error, and one that stays
+		fs := &unreadableFS{FS: newWatchedFS()}
+		e := openEngine(t, fs, 64<<20)
+		check(t, Apply(e, batchOf(n, 0, size, v)))
+		check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+		check(t, e.Close())
+		e = openEngine(t, fs, 64<<20)
+		check(t, Put(e, bucket, userKey(n-1), v.of(7, size)))
+		sortNow(e)
+		check(t, Put(e, bucket, userKey(n-1), v.of(8, size)))
+		tx, err := Begin(e, false)
+		check(t, err)
+		t.Cleanup(tx.Rollback)
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		if !it.First() || !it.Next() || it.sorted.Rows == nil {
+			t.Fatalf("not on sorted rows, %v", it.Err())
+		}
+		rs := e.State()
+		for i := 0; e.State() == rs; i++ {
+			check(t, Put(e, bucket, userKey(n+i), v.of(i, 50000)))
+		}
+		fs.fails.Store(times)
+		last := bytes.Clone(it.Key())
+		for it.Next() {
+			if bytes.Compare(it.Key(), last) <= 0 {
+				t.Fatalf("went back from %x to %x", last, it.Key())
+			}
+			last = append(last[:0], it.Key()...)
+		}
+		if it.Err() == nil {
+			t.Errorf("ended at %x, without an error", last)
+		}
+		fs.fails.Store(0)
+		tx.Rollback()
+		check(t, e.Close())
+	}
+}
+
+// unreadableFS fails that many reads of tables.
+type unreadableFS struct {
+	vfs.FS
+	fails atomic.Int64
+}
+
+type unreadableFile struct {
+	vfs.File
+	fs *unreadableFS
+}
+
+func (f *unreadableFS) file(x vfs.File, name string, err error) (vfs.File, error) {
+	if err != nil || !isTable(name) {
+		return x, err
+	}
+	return &unreadableFile{x, f}, nil
+}
+
+func (f *unreadableFS) Open(name string) (vfs.File, error) {
+	x, err := f.FS.Open(name)
+	return f.file(x, name, err)
+}
+
+func (f *unreadableFS) Create(name string) (vfs.File, error) {
+	x, err := f.FS.Create(name)
+	return f.file(x, name, err)
+}
+
+func (f *unreadableFile) ReadAt(p []byte, off int64) (int, error) {
+	if f.fs.fails.Add(-1) >= 0 {
+		return 0, errors.New("unreadable")
+	}
+	return f.File.ReadAt(p, off)
+}
+
+// TestSortedRowsPinLittle: an iterator keeps as many blocks in memory as there are runs, not of
+// every table it has been in.
+func TestSortedRowsPinLittle(t *testing.T) {
+	const n, size, memory = 3000, 30_000, 4 << 20
+	v := newValues()
+	e := openEngine(t, newWatchedFS(), memory)
+	for i := range n {
+		check(t, Put(e, bucket, userKey(i), v.of(i, size)))
+	}
+	check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+	var it *Iter
+	for tries := 0; it == nil || it.sorted.Rows == nil; tries++ {
+		if tries == 100 {
+			t.Fatal("never on sorted rows")
+		}
+		check(t, Put(e, bucket, userKey(n), v.of(1, 10)))
+		sortNow(e)
+		tx, err := Begin(e, false)
+		check(t, err)
+		t.Cleanup(tx.Rollback)
+		it = tx.NewIter(bucket, base.PrefixEnd(bucket))
+		defer it.Close()
+		it.First()
+	}
+	tables, pinned := len(it.tx.e.State().Handles), int64(0)
+	for ok := it.First(); ok; ok = it.Next() {
+		_, err := it.Value()
+		check(t, err)
+		pinned = max(pinned, int64(e.Stats().PinnedBytes))
+	}
+	check(t, it.Err())
+	t.Logf("%d KB of %d tables", pinned>>10, tables)
+	if tables < 10 || pinned > 400<<10 {
+		t.Errorf("%d tables, %d bytes are pinned", tables, pinned)
 	}
 }

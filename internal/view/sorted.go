@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/sorted"
@@ -59,17 +60,25 @@ func (v *View) NoteWalked(n int) bool {
 // mostRows is how many rows are sorted, at most.
 func (v *View) mostRows() int { return int(v.mayPin / orderShare / sorted.RowBytes) }
 
+// errReplaced ends the sorting of rows of a State whose tables are no longer those of the store.
+var errReplaced = errors.New("view: the state has been replaced")
+
 // SortRows sorts the rows there are, once NoteWalked has reported true. stop is asked whether to
 // go on.
 func (v *View) SortRows(stop func() error) {
 	defer v.rows.building.Store(false)
 	v.rows.walked.Store(0)
-	r, seq := v.BeginSnapshot()
-	defer v.EndSnapshot(r)
+	r := v.Reader()
+	defer v.Done(r)
 	rs := v.Acquire(r.Slot)
 	defer rs.Unref()
-	b := sorted.Builder{Order: &v.Order, Slot: r.Slot, Most: v.mostRows(), Stop: stop}
-	if sorted := b.Build(rs, seq); sorted != nil {
+	b := sorted.Builder{Order: &v.Order, Slot: r.Slot, Most: v.mostRows(), Stop: func() error {
+		if now := v.State(); now == nil || now.Version != rs.Version {
+			return errReplaced
+		}
+		return stop()
+	}}
+	if sorted := b.Build(rs, v.Visible()); sorted != nil { // the State before the sequence (E7)
 		v.setSorted(v.rows.now.Load(), sorted)
 		v.keepSorted(v.State()) // it may have been replaced meanwhile
 	}

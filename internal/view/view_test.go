@@ -166,10 +166,6 @@ func TestSortedRowsAreOfTheState(t *testing.T) {
 	if bytes != 16+refs {
 		t.Errorf("%d bytes are counted", bytes)
 	}
-	v.SortRows(func() error { return errors.New("stop") })
-	if v.Sorted(v.State(), 2) != sorted {
-		t.Error("replaced by what was not finished")
-	}
 	v.Publish(memtableOf(&freed, "one", "two"))
 	if v.Sorted(v.State(), 2) != nil || bytes > refs {
 		t.Errorf("sorted rows %v, %d bytes are counted", v.Sorted(v.State(), 2), bytes)
