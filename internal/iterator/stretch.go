@@ -86,6 +86,7 @@ func (v *Visible) Advance() bool {
 // stride is Advance in a source that is a Strider. If it fails v stands nowhere.
 func (v *Visible) stride() bool {
 	v.left--
+	v.strode++
 	if !v.strider.Next() {
 		v.err = v.strider.Err()
 		v.stretch = stretch{}
@@ -93,6 +94,13 @@ func (v *Visible) stride() bool {
 	}
 	v.key = v.strider.Key()
 	return true
+}
+
+// TakeStrode returns how many rows of Striders were walked by Advance since it was called last.
+func (v *Visible) TakeStrode() int {
+	n := v.strode
+	v.strode = 0
+	return n
 }
 
 // leaveStretch makes the sources stand where the cursor does.

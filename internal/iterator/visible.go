@@ -46,6 +46,8 @@ type Visible struct {
 	err   error
 	stretch
 	behind
+
+	strode int // see TakeStrode
 }
 
 // New returns an unpositioned iterator; see Init.

@@ -171,7 +171,7 @@ func (it *Iter) step(forward bool) bool {
 	} else {
 		it.valid = it.rows.Prev()
 	}
-	if it.walked++; it.walked == mostWalked {
+	if it.walked += 1 + it.rows.TakeStrode(); it.walked >= mostWalked {
 		it.tellWalked()
 	}
 	return it.settled()
@@ -181,9 +181,11 @@ func (it *Iter) step(forward bool) bool {
 // noticed before they end.
 const mostWalked = 4096
 
-// tellWalked tells the engine how far it has walked, if in several sources.
+// tellWalked tells the engine how far it has walked, if in several sources, sorted beforehand
+// or not.
 func (it *Iter) tellWalked() {
-	if it.walked > 0 && len(it.sources) > 1 {
+	it.walked += it.rows.TakeStrode()
+	if it.walked > 0 && (len(it.sources) > 1 || it.sorted.Rows != nil) {
 		it.tx.e.NoteWalked(it.walked)
 	}
 	it.walked = 0
