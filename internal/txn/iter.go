@@ -171,7 +171,7 @@ func (it *Iter) step(forward bool) bool {
 	} else {
 		it.valid = it.rows.Prev()
 	}
-	if it.walked += 1 + it.rows.TakeStrode(); it.walked >= mostWalked {
+	if it.walked += 1 + it.rows.TakeStrode()/strideShare; it.walked >= mostWalked {
 		it.tellWalked()
 	}
 	return it.settled()
@@ -181,10 +181,13 @@ func (it *Iter) step(forward bool) bool {
 // noticed before they end.
 const mostWalked = 4096
 
+// strideShare: rows sorted beforehand cost no more than one in so many that are put together.
+const strideShare = 4
+
 // tellWalked tells the engine how far it has walked, if in several sources, sorted beforehand
 // or not.
 func (it *Iter) tellWalked() {
-	it.walked += it.rows.TakeStrode()
+	it.walked += it.rows.TakeStrode() / strideShare
 	if it.walked > 0 && (len(it.sources) > 1 || it.sorted.Rows != nil) {
 		it.tx.e.NoteWalked(it.walked)
 	}
