@@ -54,7 +54,7 @@ func (it *Iter) place(i int) bool {
 	}
 	n, b, row, inTable := it.rows[i].place()
 	if !inTable {
-		it.t, it.rec = it.memory[n], uint32(b<<blockAt|row)
+		it.t, it.rec = it.memory[n], it.rows[i].record()
 		it.key, it.i = it.t.Key(it.rec), i
 		return true
 	}
@@ -194,7 +194,7 @@ func (it *Iter) lookAhead(i int) {
 	it.seen = min(i+it.window, len(it.rows))
 	for _, r := range it.rows[min(i, it.seen):it.seen] {
 		if n, b, row, inTable := r.place(); !inTable {
-			it.sum += it.memory[n].Touch(uint32(b<<blockAt|row), it.values)
+			it.sum += it.memory[n].Touch(r.record(), it.values)
 		} else if c := it.find(n); c != nil {
 			it.sum += c.Touch(b, row)
 		}

@@ -44,16 +44,18 @@ type row struct {
 const RowBytes = 16
 
 // A place is that of a record in a memtable, or of a row in a block of a table: one bit tells
-// which, 15 are the number of the memtable or table, 32 that of the block, 16 of the row. A
-// record's number is in the place of those of block and row.
+// which, 15 are the number of the memtable or table, 32 that of the block, 16 of the row. The
+// number of a record is 32 bits in the place of a row and of the lower bits of a block.
 const (
 	inTable    = 1 << 63
 	numberAt   = 48
 	mostNumber = 1<<15 - 1
 	blockAt    = 16
-	mostBlock  = 1<<32 - 1
+	mostBlock  = 1<<31 - 1
 	mostRow    = 1<<16 - 1
 )
+
+func (r row) record() uint32 { return uint32(r.at) }
 
 func (r row) place() (number, block, row int, table bool) {
 	return int(r.at >> numberAt & mostNumber), int(r.at >> blockAt & mostBlock), int(r.at & mostRow), r.at&inTable != 0
