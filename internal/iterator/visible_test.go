@@ -244,6 +244,20 @@ func (w *walk) wholeWay(value bool) {
 	}
 }
 
+// everyWay walks to and fro, then at random, closes, and returns how many operations there were.
+func (w *walk) everyWay(r *rand.Rand) int {
+	w.t.Helper()
+	w.wholeWay(true)
+	w.wholeWay(false)
+	for range 200 {
+		w.do(byte(r.Uint32()), itertest.SeekKey(r, w.view.entries))
+	}
+	if err := w.it.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.ops
+}
+
 func TestVisibleAgainstModel(t *testing.T) {
 	ops := 0
 	pooled := &iterator.Visible{}
@@ -259,15 +273,7 @@ func TestVisibleAgainstModel(t *testing.T) {
 		w.it.Init(v.sources(r, k), v.vis, v.low, v.high)
 		w.expect("Next", w.it.Next(), -1)
 		w.expect("Prev", w.it.Prev(), -1)
-		w.wholeWay(true)
-		w.wholeWay(false)
-		for range 200 {
-			w.do(byte(r.Uint32()), itertest.SeekKey(r, v.entries))
-		}
-		ops += w.ops
-		if err := w.it.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ops += w.everyWay(r)
 		if w.it.First() || w.it.Valid() || w.it.Close() != nil {
 			t.Fatal("has rows after Close")
 		}

@@ -113,9 +113,10 @@ type Builder struct {
 	Stop  func() error    // asked now and then whether to go on
 }
 
-// Build puts the rows that a snapshot sees of a State, which the caller keeps, in order. It returns nil where that
-// cannot be: there are range tombstones, tables that no manifest names yet, or too many rows; or it
-// was stopped, or a table cannot be read, which is the business of who asks for its rows.
+// Build puts the rows that a snapshot sees of a State, which the caller keeps, in order. It
+// returns nil where that cannot be: there are range tombstones, tables that no manifest names yet
+// or that are newer than the snapshot, or too many rows; or it was stopped, or a table cannot be
+// read, which is the business of who asks for its rows.
 func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 	r := &Rows{Snapshot: snapshot, version: rs.Version, layers: rs.Layers, handles: rs.Handles, runs: len(rs.Runs)}
 	for _, l := range slices.Backward(rs.Layers) {
@@ -221,8 +222,8 @@ func placeIn(number int, it *table.Iter) (uint64, bool) {
 	return inTable | uint64(number)<<numberAt | uint64(b)<<blockAt | uint64(row), b <= mostBlock && row <= mostRow
 }
 
-// span finds what all keys begin with, from the first and the last one of each source, and reports
-// whether there are any.
+// span finds what all keys begin with, from the first and the last one of each source. It returns
+// false after an error.
 func (r *Rows) span(sources []iterator.Source) bool {
 	var first, last []byte
 	for _, s := range sources {
