@@ -59,6 +59,10 @@ func (c *Config) SegmentLimit() int {
 	return max(limit, 64<<10)
 }
 
+// WaitingBytes is how many bytes of sealed memtables together wait for the store to rest, where
+// no commit waits for them to be flushed: half of a large segment.
+func (c *Config) WaitingBytes() int64 { return min(c.Memory/16, maxSegmentBytes) / 2 }
+
 // MemtableLimit is how many bytes memtables may take, with the next one, while there are so
 // many layers, that to which commits are added with them, before commits wait for a flush.
 // Three may wait to be flushed whatever they take, up to half of the memory: point indexes

@@ -65,18 +65,29 @@ func (e *Engine) flusher() {
 	}
 }
 
-// awaitSealed waits for a sealed layer. It returns false when the store stops.
+// awaitSealed waits for a sealed layer that is to be flushed. It returns false when the store stops.
 func (e *Engine) awaitSealed() bool {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e.oldestSealed() == nil || c.closing {
+	c.flushing = false
+	for e.oldestSealed() == nil || c.closing || !e.flushDue() {
 		if e.stopped.Err() != nil || c.closing || c.failed != nil {
 			return false
 		}
 		c.sealed.Wait()
 	}
-	return e.stopped.Err() == nil && c.failed == nil
+	c.flushing = e.stopped.Err() == nil && c.failed == nil
+	return c.flushing
+}
+
+// flushDue reports whether sealed layers should be flushed. Some small memtables wait for the store
+// to rest: what is written again is written to a table once then, and a burst of writes has the
+// machine for itself. Not where a flush has failed, or a commit waits. commit.mu is held.
+func (e *Engine) flushDue() bool {
+	c := &e.commit
+	return c.mem == nil || c.flushRest || e.flushErr != nil || e.stalled.Load() > 0 ||
+		!e.State().MayWait(c.mem, e.cfg.WaitingBytes())
 }
 
 func (e *Engine) setFlushError(err error) {
@@ -183,7 +194,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
-	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags())
+	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags(e.cfg.WaitingBytes()))
 	return true, e.runJob(&job)
 }
 

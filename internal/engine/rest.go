@@ -22,13 +22,13 @@ const restAfter = 25 * time.Millisecond
 const restShare = 10
 
 // restless returns the bytes of log that wait for the store to come to rest; 0 if what
-// the active memtable holds is too little to be flushed. commit.mu is held.
+// memtables hold is too little to be merged with the tables. commit.mu is held.
 func (e *Engine) restless(rs *tree.State) int64 {
 	m := e.commit.mem
 	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil {
 		return 0
 	}
-	if n := m.LogBytes(); n >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
+	if n := rs.LogBytes(); n >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
 		return n
 	}
 	return 0
@@ -51,6 +51,10 @@ func (e *Engine) rest(seq uint64) {
 	c.mu.Lock()
 	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
 	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
+		if c.nextSeq == seq+1 { // what waited for this has waited long enough
+			c.flushRest = true
+			c.sealed.Signal()
+		}
 		c.mu.Unlock()
 		return
 	}
@@ -75,12 +79,11 @@ func (e *Engine) rest(seq uint64) {
 	}
 }
 
-// maySeal reports whether the active memtable holds enough for a table, no other one waits
-// to become one (after which one merge does for both), and the outcome of every commit is
-// known. commit.mu is held.
+// maySeal reports whether memtables hold enough for a table, none of them waits for the flusher
+// (after which one merge does for all), and every commit's outcome is known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return e.oldestSealed() == nil && e.restless(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
+	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restless(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu

@@ -294,3 +294,28 @@ func TestCloseDoesNotAwaitSpace(t *testing.T) {
 		t.Errorf("after Close: %v, %v", names, err)
 	}
 }
+
+// TestSmallMemtablesWait: while there are commits, a few small sealed memtables are not flushed;
+// when there are none any more, they become one table together with the active one.
+func TestSmallMemtablesWait(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
+	value := bytes.Repeat([]byte{1}, 16<<10)
+	n := 0
+	for ; len(e.State().Layers) < 3; n++ {
+		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
+			t.Fatal(err)
+		}
+		if flushes := e.counters.Flushes.Load(); flushes > 0 {
+			t.Fatalf("%d flushes after %d commits", flushes, n+1)
+		}
+	}
+	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
+	if flushes := e.counters.Flushes.Load(); flushes != 1 {
+		t.Errorf("%d flushes, want one merge of everything", flushes)
+	}
+	for i := range n {
+		if v, err := e.GetTo(testBucket, indexTestKey(i), nil); err != nil || !bytes.Equal(v, value) {
+			t.Fatalf("key %d: %d bytes, %v", i, len(v), err)
+		}
+	}
+}

@@ -102,6 +102,7 @@ func (e *Engine) stall() error {
 		return reserve.SpaceError(e.flushErr)
 	}
 	e.stalled.Add(1)
+	c.sealed.Signal()
 	c.cond.Wait()
 	e.stalled.Add(-1)
 	waited := time.Since(start)
@@ -120,7 +121,7 @@ const stallEvent = 10 * time.Millisecond
 func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c := &e.commit
 	next := c.spare
-	c.spare, c.asked = nil, false
+	c.spare, c.asked, c.flushRest = nil, false, false
 	c.shape.Note(c.mem, e.cfg.SegmentLimit())
 	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)

@@ -90,6 +90,8 @@ type committer struct {
 	preparing bool         // somebody makes the spare
 	hurry     atomic.Bool  // somebody waits for it
 	asked     bool         // the keeper was asked for one, for the active segment
+	flushRest bool         // nobody has written for a while: what is sealed is flushed
+	flushing  bool         // the flusher has begun
 	shape     tree.Shape   // of the segment to make
 
 	inside atomic.Int32 // calls of Commit under way; without mu

@@ -36,13 +36,7 @@ func (rs *State) RawBytes() (n int64) {
 
 // HeldBytes returns the bytes of keys and values in memtables and tables.
 func (rs *State) HeldBytes() int64 {
-	n := rs.RawBytes()
-	for _, l := range rs.Layers {
-		if l.Mem != nil {
-			n += l.Mem.LogBytes()
-		}
-	}
-	return n
+	return rs.RawBytes() + rs.LogBytes()
 }
 
 // WorthMergingAll reports whether there are memtables, and so much in them and above

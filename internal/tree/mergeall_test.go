@@ -47,12 +47,37 @@ func TestCloseMerge(t *testing.T) {
 
 func TestLags(t *testing.T) {
 	for _, c := range []struct {
-		layers, runs int
-		want         bool
-	}{{0, 0, false}, {2, 6, false}, {3, 0, true}, {0, 7, true}} {
-		rs := &State{Version: &manifest.Version{L0: make([]manifest.Run, c.runs)}, Layers: make([]*Layer, c.layers)}
-		if got := rs.Lags(); got != c.want {
-			t.Errorf("%d layers, %d runs: lags %v", c.layers, c.runs, got)
+		layers, each, runs int
+		limit              int64
+		want               bool
+	}{
+		{0, 0, 0, 80, false}, {2, 90, 6, 80, false}, {3, 90, 0, 80, true}, {0, 0, 7, 80, true},
+		{4, 20, 0, 80, false}, {6, 20, 0, 80, false}, {7, 20, 0, 80, true}, // the four oldest may wait
+	} {
+		rs := &State{Version: &manifest.Version{L0: make([]manifest.Run, c.runs)}}
+		for range c.layers {
+			rs.Layers = append(rs.Layers, &Layer{Mem: &Memory{Replayed: int64(c.each)}})
+		}
+		if got := rs.Lags(c.limit); got != c.want {
+			t.Errorf("%d layers of %d, %d runs: lags %v", c.layers, c.each, c.runs, got)
+		}
+	}
+}
+
+func TestMayWait(t *testing.T) {
+	active := &Memory{Replayed: 1000}
+	small := func(bytes int64) *Layer { return &Layer{Mem: &Memory{Replayed: bytes}} }
+	for _, c := range []struct {
+		layers []*Layer
+		want   bool
+	}{
+		{[]*Layer{{Mem: active}}, true},
+		{[]*Layer{{Mem: active}, small(60), small(40)}, true},
+		{[]*Layer{{Mem: active}, small(61), small(40)}, false},
+		{[]*Layer{{Mem: active}, {}, small(40)}, false}, // tables of a large transaction
+	} {
+		if got := (&State{Layers: c.layers}).MayWait(active, 100); got != c.want {
+			t.Errorf("%d layers: may wait %v", len(c.layers), got)
 		}
 	}
 }

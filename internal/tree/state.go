@@ -51,8 +51,33 @@ type State struct {
 	Handles []*Handle // of the version and of ingested layers, each once
 }
 
-// Lags reports whether flushes or compactions do not keep up with commits.
-func (rs *State) Lags() bool { return len(rs.Layers) > 2 || len(rs.Version.L0) > 6 }
+// LogBytes returns how much log memtables stand for.
+func (rs *State) LogBytes() (n int64) {
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			n += l.Mem.LogBytes()
+		}
+	}
+	return n
+}
+
+// MayWait reports whether what lies below the active memtable need not be flushed yet: it is
+// memtables of no more than limit bytes together.
+func (rs *State) MayWait(active *Memory, limit int64) bool {
+	return rs.LogBytes()-active.LogBytes() <= limit && !slices.ContainsFunc(rs.Layers, func(l *Layer) bool { return l.Mem == nil })
+}
+
+// Lags reports whether flushes or compactions do not keep up with commits. Small memtables,
+// of up to limit bytes together, may wait.
+func (rs *State) Lags(limit int64) bool {
+	n := len(rs.Layers)
+	for ; n > 0 && rs.Layers[n-1].Mem != nil; n-- {
+		if limit -= rs.Layers[n-1].Mem.LogBytes(); limit < 0 {
+			break
+		}
+	}
+	return n > 2 || len(rs.Version.L0) > 6
+}
 
 // Lowest reports whether there is nothing below a layer.
 func (rs *State) Lowest(l *Layer) bool {
