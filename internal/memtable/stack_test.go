@@ -261,11 +261,11 @@ func TestStackBesideTheWriter(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for upTo := uint64(0); upTo < n; {
+				upTo = visible.Load() // first, as a transaction's snapshot: what the tables hold is newer
 				now := tables.Load()
 				if now == nil {
 					continue
 				}
-				upTo = visible.Load()
 				scans.Add(1)
 				its, ok := s.Append(nil, nil, *now, upTo)
 				if !ok {
