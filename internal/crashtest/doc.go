@@ -24,7 +24,8 @@
 //	O5 a commit that was reported as failed is never there
 //	O6 if any byte of the frame of a commit that is not there was on the disk, Open
 //	   reports dropped bytes; if the cut kept everything it reports none, unless the
-//	   log is mapped: it may have come while a frame was being stored
+//	   log is mapped, or there are bytes of a frame without a header, which went ahead:
+//	   it may have come while a frame was being stored
 //	O7 the store accepts a commit, closes, holds nothing but live files, and opens
 //	   again with the same contents
 //	O8 a crash inside that Open leads to the same contents once more

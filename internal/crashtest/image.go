@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"bytes"
 	"path"
 	"slices"
 
@@ -91,6 +92,29 @@ func hasHole(fsys *memfs.FS) bool {
 	}
 	return false
 }
+
+// headless reports whether a frame has gone ahead in some log segment: there are bytes of it, or
+// frames behind it, but no header, which is written last.
+func headless(fsys *memfs.FS) bool {
+	return slices.ContainsFunc(logFiles(fsys), func(l logFile) bool {
+		end := min(l.walk(nil).Off, int64(len(l.buf)))
+		if h, ok := frame.DecodeHeader(l.buf[end:], l.id, end); ok && h.Kind != frame.KindEnd {
+			return false
+		}
+		if !reused(l.buf) {
+			header := min(end+frame.HeaderBytes, int64(len(l.buf)))
+			return allZero(l.buf[end:header]) && !allZero(l.buf[header:])
+		}
+		for off := end + frame.Align; off < int64(len(l.buf)); off += frame.Align {
+			if h, _, ok := frame.Decode(l.buf[off:], l.id, off); ok && h.Kind != frame.KindEnd {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // hasReused reports whether some log segment's file was used before.
 func hasReused(fsys *memfs.FS) bool {

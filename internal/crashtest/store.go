@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -15,6 +16,9 @@ const Dir = "/var/db"
 
 // memory is small so that segments are small and everything happens often.
 const memory = 1 << 20
+
+// Frames go ahead of their commits here that would be too short for it elsewhere.
+func init() { wal.AheadBytes = 8 << 10 }
 
 // Store is a store as workloads use it.
 type Store struct{ db *cairn.DB }

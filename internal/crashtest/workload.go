@@ -31,6 +31,7 @@ var Workloads = []*Workload{
 	{Name: "relaxed", Relaxed: true, Do: opened(relaxedCommits)},
 	{Name: "mixed-durability", Relaxed: true, Concurrent: true, Do: gathering(mixedDurability)},
 	{Name: "segment-change", Concurrent: true, Do: gathering(segmentChange)},
+	{Name: "long-frames", Concurrent: true, Do: gathering(longFrames)},
 	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: gathering(segmentChange)},
 	{Name: "flush", Do: opened(flush)},
 	{Name: "compaction", Do: opened(compaction)},
@@ -129,6 +130,22 @@ func mixedDurability(r *Run) {
 }
 
 func segmentChange(r *Run) { together(r, 2, 20, 9000, r.asUsual) }
+
+// longFrames has frames that go ahead, beside short ones, some of them across the end of a segment.
+func longFrames(r *Run) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 8 {
+			r.CommitAs(i%3 != 1, r.Put(fmt.Sprintf("long/%d", i%3), 12000+r.Int(16000)), r.Put(fmt.Sprintf("k/%d", i), 20))
+		}
+	})
+	wg.Go(func() {
+		for i := range 16 {
+			r.CommitAs(i%4 != 0, step(r, i, 900)...)
+		}
+	})
+	wg.Wait()
+}
 
 // provisional has segments change, and be synced at different times after that.
 func provisional(r *Run) {

@@ -163,18 +163,18 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
 		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
-	relaxed := c.shape.MostRelaxed()
+	relaxed, large := c.shape.MostRelaxed(), c.shape.MostLarge(need)
 	return func() error {
 		if old != nil {
 			e.dropSpare(old)
 		}
-		m, err := e.newMemory(size, records, relaxed)
+		m, err := e.newMemory(size, records, relaxed, large)
 		if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
-			m, err = e.newMemory(size, records, relaxed)
+			m, err = e.newMemory(size, records, relaxed, large)
 		}
 		if reserve.IsFull(err) && mayBeSmall {
 			size = max(smallSegmentBytes, (need+4095)&^4095)
-			m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed)
+			m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed, large)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -187,22 +187,22 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 // newMemory makes a segment of the given size, records it in the manifest, and
 // makes its memtable. Everything about it is recorded before it is used, and durable unless it
 // is provisional (E4).
-func (e *Engine) newMemory(size, records int, relaxed bool) (m *tree.Memory, err error) {
+func (e *Engine) newMemory(size, records int, relaxed, large bool) (m *tree.Memory, err error) {
 	err = e.withReserve(size, func() error {
-		m, err = e.newSmallMemory(size, records, relaxed)
+		m, err = e.newSmallMemory(size, records, relaxed, large)
 		return err
 	})
 	return m, err
 }
 
 // newSmallMemory is newMemory without space put aside for the flush.
-func (e *Engine) newSmallMemory(size, records int, relaxed bool) (*tree.Memory, error) {
+func (e *Engine) newSmallMemory(size, records int, relaxed, large bool) (*tree.Memory, error) {
 	e.awaitMemory(size, tree.IndexBytes(size, records), relaxed)
 	hurry := e.commit.hurry.Load
 	return e.buffers.Memory(size, records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
 		seg, err := e.newSegment(size, relaxed, buffer)
 		if err == nil {
-			if err = seg.Fill(!relaxed, hurry); err != nil {
+			if err = seg.Fill(!relaxed, func() bool { return large && !relaxed || hurry() }); err != nil { // no zeros ahead of large commits
 				e.syncUnused(seg)
 				seg.Drop()
 			}

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // TestSpareFitsLargeCommits: the spare that was made ahead was too small for the commits of
@@ -35,4 +38,45 @@ func TestSpareFitsLargeCommits(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestNoZerosAheadOfLargeCommits: they would be as much again for the device to write.
+func TestNoZerosAheadOfLargeCommits(t *testing.T) {
+	const size, count = 300 << 10, 60
+	fsys := &logBytes{FS: vfs.OS()}
+	cfg := indexTestConfig(t.TempDir(), 1<<30)
+	cfg.FS, cfg.Relaxed = fsys, false
+	e := mustOpen(t, cfg)
+	for i := range count {
+		if err := commitOne(e, base.KindPut, indexTestKey(i), make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := fsys.n.Load(); n < size*count || n > size*count*11/10+512<<10 { // the first segment's zeros are written before anything is known
+		t.Errorf("%d bytes of log were written for %d", n, size*count)
+	}
+}
+
+// logBytes counts what is written to log files.
+type logBytes struct {
+	vfs.FS
+	n atomic.Int64
+}
+
+func (fsys *logBytes) Create(name string) (vfs.File, error) {
+	f, err := fsys.FS.Create(name)
+	if err == nil && strings.HasSuffix(name, ".log") {
+		f = &countedLog{f, &fsys.n}
+	}
+	return f, err
+}
+
+type countedLog struct {
+	vfs.File
+	n *atomic.Int64
+}
+
+func (f *countedLog) WriteAt(p []byte, off int64) (int, error) {
+	f.n.Add(int64(len(p)))
+	return f.File.WriteAt(p, off)
 }

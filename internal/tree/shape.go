@@ -41,6 +41,10 @@ const (
 	dueBytes    = 64 << 10
 	lateSegment = 8 << 20
 
+	// largeCommit bytes are what commits take on average that are not worth zeros: to write so many
+	// twice takes the device longer than to record that space which was only reserved is used.
+	largeCommit = 192 << 10
+
 	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
 	// room for at least: a segment of large ones may go on with small ones.
 	recordGuess = 96
@@ -52,12 +56,14 @@ const (
 type Shape struct {
 	Relaxed bool // few commits wait for a sync: less than half of those to the segment before
 
-	bytes  int // of the next segment
-	record int // bytes of segment per record, as the last one had
+	bytes  int  // of the next segment
+	record int  // bytes of segment per record, as the last one had
+	large  bool // so were most commits to the last one
 
 	// Of the commits to the active segment:
 	commit  int // bytes that the largest takes
 	commits int // bytes of all
+	count   int
 	entries int
 	waiting int // how many wait for a sync, less those that do not
 }
@@ -78,6 +84,7 @@ func (s *Shape) Saw(n, count int, durable bool) {
 	}
 	s.commit = max(s.commit, n+wal.OverheadBytes)
 	s.commits += n
+	s.count++
 	s.entries += count
 }
 
@@ -88,6 +95,18 @@ func (s *Shape) MostRelaxed() bool {
 		return s.Relaxed
 	}
 	return s.waiting < 0
+}
+
+// MostLarge reports whether the next segment, whose first commit takes need bytes, is to hold commits so
+// large that no zeros should be written ahead of them.
+func (s *Shape) MostLarge(need int) bool {
+	switch {
+	case need > 0:
+		return need >= largeCommit
+	case s.count > 0:
+		return s.commits >= largeCommit*s.count
+	}
+	return s.large
 }
 
 // Next returns the size in bytes of the next segment, whose first commit takes need
@@ -132,7 +151,8 @@ func (s *Shape) learn(m *Memory) int {
 	used := int(tail.Offset())
 	s.record = max(16, used/m.Len())
 	s.Relaxed = s.MostRelaxed()
-	s.commit, s.commits, s.entries, s.waiting = 0, 0, 0, 0
+	s.large = s.MostLarge(0)
+	s.commit, s.commits, s.count, s.entries, s.waiting = 0, 0, 0, 0, 0
 	return used
 }
 

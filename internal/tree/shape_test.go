@@ -125,3 +125,35 @@ func TestShapeFollowsDurability(t *testing.T) {
 		}
 	}
 }
+
+// TestMostLarge: no zeros are written ahead of commits that take the device longer than those save
+// it. What was seen of the last segment holds until there are commits to the next one.
+func TestMostLarge(t *testing.T) {
+	var s Shape
+	want := func(want bool, what string) {
+		t.Helper()
+		if s.MostLarge(0) != want {
+			t.Errorf("%s: %v", what, !want)
+		}
+	}
+	want(false, "nothing seen")
+	if s.MostLarge(largeCommit-1) || !s.MostLarge(largeCommit) {
+		t.Error("the commit that waits for the segment decides")
+	}
+	s.Saw(1<<20, 1, true)
+	want(true, "a large one")
+	for range 9 {
+		s.Saw(100, 1, true)
+	}
+	want(false, "nine small ones behind it")
+	for range 9 {
+		s.Saw(1<<20, 1000, true)
+	}
+	want(true, "as many large ones")
+	s.Note(sealedMemory(t, 1000), 64<<20)
+	want(true, "the next segment")
+	s.Saw(100, 1, true)
+	want(false, "a small one in that")
+	s.Note(sealedMemory(t, 1000), 64<<20)
+	want(false, "the segment behind")
+}

@@ -42,6 +42,7 @@ type Segment struct {
 	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
 	piece   int64                   // of zeros that Append has written last
 	end     [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
+	ahead   ahead                   // what of long frames is written before WriteOut is asked to
 	ident   frame.Identity
 	sum     uint32 // Sum of the last frame: the next one's Prev
 
@@ -224,6 +225,11 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum, h).Sum
 		return end
 	}
+	if n >= AheadBytes && !s.mapped.Load() {
+		sum := s.copyAhead(payload, at)
+		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum, h).Sum
+		return end
+	}
 	for _, part := range payload {
 		at += int64(copy(s.buf[at:], part))
 	}
@@ -264,7 +270,7 @@ func (s *Segment) write(from, to int64) (err error) {
 		_, err = s.f.WriteAt(s.end[:], to)
 	}
 	if err == nil {
-		_, err = s.f.WriteAt(s.buf[from:to], from)
+		err = s.writeRest(from, to)
 	}
 	s.failed = s.failed || err != nil
 	return err
@@ -281,7 +287,10 @@ func (s *Segment) behind(to int64) int64 {
 
 // Abandon gives up what has been appended but not written: it failed, and the
 // next segment's link says that this one ends before it.
-func (s *Segment) Abandon() { s.tail.Store(s.written.Load()) }
+func (s *Segment) Abandon() {
+	s.ahead.drop()
+	s.tail.Store(s.written.Load())
+}
 
 // Sync makes durable what has been written up to now. A failure is final: the
 // kernel reports it once and then forgets it, so every later Sync must fail too.

@@ -1,0 +1,102 @@
+package wal
+
+import (
+	"hash/crc32"
+	"sync"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// A long frame is on its way to the device while it is still being copied to the arena: a piece
+// of its payload is written as soon as it is there, and the device asked to begin with it. So the
+// sync that the commit waits for has only the last piece to wait for. The rest is written by
+// WriteOut, the header last: until then the bytes are what a torn tail leaves behind.
+
+// AheadBytes is how long a payload is at least that goes ahead, in pieces half as long. Only tests
+// that want short ones to do so change it, before they make a segment.
+var AheadBytes = 256 << 10
+
+// pageBytes: pieces end where pages do, so that none is written twice.
+const pageBytes = 4 << 10
+
+// ahead is what of a segment stands in the file beyond what WriteOut has written.
+type ahead struct {
+	mu    sync.Mutex
+	spans []span // in order, none empty
+}
+
+type span struct{ from, to int64 }
+
+// put notes that s is in the file, or will be left to WriteOut if it is empty.
+func (a *ahead) put(s span) {
+	if s.from < s.to {
+		a.mu.Lock()
+		a.spans = append(a.spans, s)
+		a.mu.Unlock()
+	}
+}
+
+// drop forgets what is in the file.
+func (a *ahead) drop() {
+	a.mu.Lock()
+	a.spans = nil
+	a.mu.Unlock()
+}
+
+// next takes out the first span that ends before to; an empty one at to if there is none.
+func (a *ahead) next(to int64) span {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.spans) == 0 || a.spans[0].to > to {
+		return span{to, to}
+	}
+	s := a.spans[0]
+	a.spans = a.spans[1:]
+	return s
+}
+
+// copyAhead copies the parts of a payload to offset at of the arena, writes what it can of it to
+// the file, and returns its checksum. What cannot be written is left to WriteOut, which says why.
+func (s *Segment) copyAhead(parts [][]byte, at int64) (sum uint32) {
+	device, _ := s.f.(vfs.WriteStarter)
+	ok := true
+	most := AheadBytes / 2
+	sent := span{from: (at + pageBytes - 1) &^ (pageBytes - 1)}
+	sent.to = sent.from
+	for _, part := range parts {
+		for len(part) > 0 {
+			n := copy(s.buf[at:], part[:min(len(part), most)])
+			sum = crc32.Update(sum, base.Castagnoli, s.buf[at:at+int64(n)])
+			at, part = at+int64(n), part[n:]
+			if piece := at&^(pageBytes-1) - sent.to; ok && piece >= int64(most) {
+				if _, err := s.f.WriteAt(s.buf[sent.to:sent.to+piece], sent.to); err != nil {
+					ok = false
+					continue
+				}
+				if device != nil {
+					device.StartWriteback(sent.to, piece)
+				}
+				sent.to += piece
+			}
+		}
+	}
+	s.ahead.put(sent)
+	return sum
+}
+
+// writeRest writes what lies between two offsets, but for what is in the file already: from the
+// end, so that the header of a frame comes after all that it vouches for.
+func (s *Segment) writeRest(from, to int64) error {
+	sent := s.ahead.next(to)
+	if sent.to < to {
+		if err := s.writeRest(sent.to, to); err != nil {
+			return err
+		}
+	}
+	if from == sent.from {
+		return nil
+	}
+	_, err := s.f.WriteAt(s.buf[from:sent.from], from)
+	return err
+}
