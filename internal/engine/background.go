@@ -142,7 +142,7 @@ func (e *Engine) compactor() {
 		if q.Idle(seq, restAfter) {
 			e.rest(seq)
 			if sleep = idleMark; q.Idle(seq, idleMark) {
-				e.clearShelf(e.cfg.FS.Remove)
+				e.logs.Clear(e.cfg.FS.Remove)
 			}
 		}
 		e.sleepUntil(sleep, e.wakeMerge)
@@ -308,7 +308,7 @@ func (e *Engine) keeper() {
 		e.commit.mu.Lock()
 		e.keepSpare()
 		e.commit.mu.Unlock()
-		e.removeObsolete(e.cfg.FS.Remove)
+		e.logs.Remove(e.cfg.FS.Remove, e.ledger.TakeObsolete())
 	}
 }
 

@@ -3,12 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
-	"github.com/cairndb/cairn/vfs"
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
@@ -135,35 +132,16 @@ func (e *Engine) seal() error {
 		return fmt.Errorf("close: %w", err)
 	}
 	e.Drop()
-	e.retireSegments(logStart, 0)
 	if e.cfg.Relaxed && e.commit.spare != nil {
-		e.neverSynced = append(e.neverSynced, e.path(base.FileLog, e.commit.spare.Seg.Num))
+		e.logs.NeverSynced(e.commit.spare.Seg.Num)
 	}
+	remove := e.logs.Seal(logStart)
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
-		remove := func(path string) error {
-			return vfs.RemoveSoon(e.cfg.FS, path, !slices.Contains(e.neverSynced, path))
-		}
-		e.removeObsolete(remove)
-		e.clearShelf(remove)
+		e.logs.Remove(remove, e.ledger.TakeObsolete())
+		e.logs.Clear(remove)
 	})
 	return nil
-}
-
-// closeUsed closes the files of log segments that could have been used again, and are still
-// there since Close failed.
-func (e *Engine) closeUsed() {
-	e.shelf.Clear(func(string) {})
-	for _, u := range e.used {
-		if u != nil {
-			u.Close()
-		}
-	}
-	for _, f := range e.obsolete.Take(^uint64(0)) {
-		if f.Log != nil {
-			f.Log.Close()
-		}
-	}
 }
 
 // closeSegments closes the log segments that are still open: those of memtables too that could

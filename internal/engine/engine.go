@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/ledger"
+	"github.com/cairndb/cairn/internal/logfiles"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/report"
@@ -20,7 +21,6 @@ import (
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/view"
-	"github.com/cairndb/cairn/internal/wal"
 )
 
 // Engine is an open store. All methods are safe for concurrent use.
@@ -44,14 +44,12 @@ type Engine struct {
 	commit committer
 
 	ledger ledger.Ledger // of the manifest. Locked before commit.mu
+	logs   logfiles.Files
 
 	// Guarded by commit.mu.
-	handles     map[uint64]*tree.Handle
-	segments    []uint64             // log segments made and not yet obsolete
-	neverSynced []string             // log files that Close has no use for, and that are in the system's cache only
-	used        map[uint64]*wal.Used // files of flushed ones of these, by number
-	flushErr    error                // why the last attempt to flush failed
-	flushTries  uint64               // how many have ended
+	handles    map[uint64]*tree.Handle
+	flushErr   error  // why the last attempt to flush failed
+	flushTries uint64 // how many have ended
 
 	leftovers compact.Leftovers // garbage that snapshots held
 
@@ -61,7 +59,6 @@ type Engine struct {
 	closeWaits   atomic.Bool // for both: what is under way is given up
 	large        sync.Mutex  // one large one-shot write at a time; before all other locks
 	obsolete     obsolete.Files
-	shelf        wal.Shelf // of log files for the next segments
 	reserve      *reserve.Space
 	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
 

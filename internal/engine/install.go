@@ -10,7 +10,6 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
-	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
@@ -56,26 +55,13 @@ func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*t
 // that were merged. That takes milliseconds, and a sync of a segment that is under way has
 // to end, so no lock is held that commits wait for.
 func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
-	used := map[uint64]*wal.Used{}
+	var segments []*wal.Segment
 	for _, l := range flushed {
 		if l.Mem != nil && l.Mem.Seg != nil {
-			used[l.Mem.Seg.Num] = l.Mem.Seg.Retire()
+			segments = append(segments, l.Mem.Seg)
 		}
 	}
-	e.commit.mu.Lock()
-	for num, u := range used {
-		if u != nil && slices.Contains(e.segments, num) {
-			e.used[num] = u
-			delete(used, num)
-		}
-	}
-	e.retireSegments(done.logStart, done.ordinal)
-	e.commit.mu.Unlock()
-	for _, u := range used {
-		if u != nil {
-			u.Close() // the edit of somebody else, who came meanwhile, has retired it
-		}
-	}
+	e.logs.LetGo(segments, done.logStart, done.ordinal)
 	e.Epochs.Collect()
 }
 
@@ -203,43 +189,9 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		}
 		seg := l.Mem.Seg
 		if c.closing && seg.Synced().Offset() < seg.Written() {
-			e.neverSynced = append(e.neverSynced, e.path(base.FileLog, seg.Num))
+			e.logs.NeverSynced(seg.Num)
 		}
 		c.unsynced = slices.DeleteFunc(slices.Clone(c.unsynced), func(s *wal.Segment) bool { return s == seg })
-	}
-}
-
-// retireSegments notes that log segments before start are useless since edit at.
-func (e *Engine) retireSegments(start, at uint64) {
-	var live []uint64
-	for _, num := range e.segments {
-		if num < start {
-			e.obsolete.Add(obsolete.File{Path: e.path(base.FileLog, num), Edit: at, Log: e.used[num]})
-			delete(e.used, num)
-		} else {
-			live = append(live, num)
-		}
-	}
-	e.segments = live
-}
-
-// removeObsolete removes the files whose time has come, but for those of log segments that
-// the next ones will use.
-func (e *Engine) removeObsolete(remove func(path string) error) {
-	for _, f := range e.ledger.TakeObsolete() {
-		if f.Log != nil {
-			if e.mayUseAgain(f.Log) && f.Log.Cached() && e.shelf.Put(f.Log) {
-				continue
-			}
-			f.Log.Close()
-		}
-		e.removeWith(remove, f.Path)
-	}
-}
-
-func (e *Engine) removeWith(remove func(path string) error, path string) {
-	if err := remove(path); err != nil {
-		e.emit(report.Event{Kind: report.EventBackgroundError, Err: fmt.Errorf("remove obsolete file: %w", err)})
 	}
 }
 

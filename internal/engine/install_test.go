@@ -114,10 +114,8 @@ func TestRetiredByAnother(t *testing.T) {
 			if err := <-compacted; err != nil {
 				t.Error(err)
 			}
-			e.commit.mu.Lock()
-			defer e.commit.mu.Unlock()
-			if len(e.used) > 0 || len(e.segments) != 1 {
-				t.Errorf("%d files are kept open, there are %d segments", len(e.used), len(e.segments))
+			if segments, used := e.logs.Live(); used > 0 || segments != 1 {
+				t.Errorf("%d files are kept open, there are %d segments", used, segments)
 			}
 		})
 	}

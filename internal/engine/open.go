@@ -13,10 +13,10 @@ import (
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
-	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -50,7 +50,7 @@ func tryOpen(cfg config.Config) (*Engine, error) {
 
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
-		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{}, used: map[uint64]*wal.Used{},
+		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
 		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
@@ -62,6 +62,8 @@ func newEngine(cfg config.Config) *Engine {
 		Raw: func() int64 { return e.State().RawBytes() },
 	}
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow
+	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
+	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
@@ -96,7 +98,7 @@ func (e *Engine) open0() error {
 func (e *Engine) guard() {
 	if lock, ok := e.lock.(vfs.Guard); ok && !e.cfg.ReadOnly {
 		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock.Check)
-		e.tables.FS, e.ledger.FS = e.cfg.FS, e.cfg.FS
+		e.tables.FS, e.ledger.FS, e.logs.FS = e.cfg.FS, e.cfg.FS, e.cfg.FS
 		e.reserve = reserve.New(e.cfg.FS, e.path(base.FileReserve, 0))
 	}
 }
@@ -120,7 +122,7 @@ func (e *Engine) create(made int) error {
 // start makes the engine what the manifest says. names are those in the directory.
 func (e *Engine) start(state *manifest.State, names []string) {
 	e.ledger.Start(state, manifest.FirstFreeNum(names, state))
-	e.tables.Store = state.Store
+	e.tables.Store, e.logs.Store = state.Store, state.Store
 	e.commit.nextSeq = state.LastSeq + 1
 	e.publish(e.newState(nil, state.Version))
 }
@@ -131,7 +133,7 @@ func (e *Engine) load(state *manifest.State) error {
 	if err != nil {
 		return err
 	}
-	e.tables.Store = state.Store
+	e.tables.Store, e.logs.Store = state.Store, state.Store
 	if err := e.openTables(state); err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (e *Engine) release0() error {
 	e.tables.DropAhead()
 	errs = append(errs, e.buffers.Close(), e.ledger.Close())
 	e.removing.Wait()
-	e.closeUsed()
+	e.logs.Close()
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 	}

@@ -57,8 +57,8 @@ func (e *Engine) freeSpace() {
 	e.ledger.MarkIfWaiting()
 	e.Epochs.Collect()
 	e.buffers.AwaitUnmapped()
-	e.removeObsolete(e.cfg.FS.Remove)
-	e.clearShelf(e.cfg.FS.Remove)
+	e.logs.Remove(e.cfg.FS.Remove, e.ledger.TakeObsolete())
+	e.logs.Clear(e.cfg.FS.Remove)
 }
 
 // admit reports whether w may be committed while the disk is full: only what deletes

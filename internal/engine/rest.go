@@ -163,7 +163,7 @@ func (e *Engine) tidy() {
 	c.preparing = true
 	c.mu.Unlock()
 	e.ledger.MarkIfWaiting()
-	e.clearShelf(e.cfg.FS.Remove)
+	e.logs.Clear(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)
 	e.prepared()

@@ -159,7 +159,8 @@ func TestRestAfterAMergeForScans(t *testing.T) {
 		c := &e.commit
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.mem == nil && c.spare == nil && len(e.segments) == 0 && len(e.State().Layers) == 0
+		segments, _ := e.logs.Live()
+		return c.mem == nil && c.spare == nil && segments == 0 && len(e.State().Layers) == 0
 	})
 	restingCommit(t, e, '2', 5000)
 	if v, err := e.GetTo(testBucket, indexTestKey(7), nil); err != nil || v[0] != '2' {

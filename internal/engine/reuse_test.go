@@ -80,9 +80,7 @@ func TestLogFilesAreUsedAgain(t *testing.T) {
 		t.Errorf("at most %d log files at a time; used again were %d", most, seen)
 	}
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		e.commit.mu.Lock()
-		live := len(e.segments)
-		e.commit.mu.Unlock()
+		live, _ := e.logs.Live()
 		all, _ := logs(t, fsys)
 		if all == live {
 			break
@@ -105,7 +103,7 @@ func TestNothingWaitsThatCannotBeUsed(t *testing.T) {
 		if err := commitOne(e, base.KindPut, fmt.Appendf(nil, "%06d", put), make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		e.shelf.Clear(func(name string) { t.Errorf("%s waits", name) })
+		e.logs.Shelf.Clear(func(name string) { t.Errorf("%s waits", name) })
 	}
 	if fsys.asked.Load() == 0 {
 		t.Error("nobody has asked what of a log file is in memory")
@@ -146,7 +144,7 @@ func TestShelfGivesWay(t *testing.T) {
 	if err := waiting.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	e.shelf.Put(waiting.Retire())
+	e.logs.Shelf.Put(waiting.Retire())
 	fsys.SetCapacity(fsys.Used() + size/2)
 	if err := commitOne(e, base.KindPut, []byte("large"), make([]byte, size)); err != nil {
 		t.Errorf("with a file of %d bytes to be removed: %v", size, err)

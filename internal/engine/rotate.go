@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
-	"github.com/cairndb/cairn/vfs"
 )
 
 // makeRoom reports whether a commit with a payload of n bytes and count entries
@@ -158,23 +156,24 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	size, records := e.commit.shape.Next(need, count, e.cfg.SegmentLimit())
+	plan := plan{relaxed: c.shape.MostRelaxed(), large: c.shape.MostLarge(need)}
+	plan.size, plan.records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
-		size = (max(size/4, smallSegmentBytes, need) + 4095) &^ 4095
+		plan.size = (max(plan.size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
-	relaxed, large := c.shape.MostRelaxed(), c.shape.MostLarge(need)
 	return func() error {
 		if old != nil {
 			e.dropSpare(old)
 		}
-		m, err := e.newMemory(size, records, relaxed, large)
-		if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
-			m, err = e.newMemory(size, records, relaxed, large)
+		m, err := e.newMemory(plan)
+		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
+			m, err = e.newMemory(plan)
 		}
 		if reserve.IsFull(err) && mayBeSmall {
-			size = max(smallSegmentBytes, (need+4095)&^4095)
-			m, err = e.newSmallMemory(size, max(size/16, count)+64, relaxed, large)
+			plan.size = max(smallSegmentBytes, (need+4095)&^4095)
+			plan.records = max(plan.size/16, count) + 64
+			m, err = e.newSmallMemory(plan)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -184,25 +183,32 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	}
 }
 
-// newMemory makes a segment of the given size, records it in the manifest, and
+// plan is what a segment and its memtable are to be like.
+type plan struct {
+	size, records int
+	relaxed       bool // few of its commits wait for a sync
+	large         bool // they are worth no zeros
+}
+
+// newMemory makes a segment as planned, records it in the manifest, and
 // makes its memtable. Everything about it is recorded before it is used, and durable unless it
 // is provisional (E4).
-func (e *Engine) newMemory(size, records int, relaxed, large bool) (m *tree.Memory, err error) {
-	err = e.withReserve(size, func() error {
-		m, err = e.newSmallMemory(size, records, relaxed, large)
+func (e *Engine) newMemory(p plan) (m *tree.Memory, err error) {
+	err = e.withReserve(p.size, func() error {
+		m, err = e.newSmallMemory(p)
 		return err
 	})
 	return m, err
 }
 
 // newSmallMemory is newMemory without space put aside for the flush.
-func (e *Engine) newSmallMemory(size, records int, relaxed, large bool) (*tree.Memory, error) {
-	e.awaitMemory(size, tree.IndexBytes(size, records), relaxed)
+func (e *Engine) newSmallMemory(p plan) (*tree.Memory, error) {
+	e.awaitMemory(p.size, tree.IndexBytes(p.size, p.records), p.relaxed)
 	hurry := e.commit.hurry.Load
-	return e.buffers.Memory(size, records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
-		seg, err := e.newSegment(size, relaxed, buffer)
+	return e.buffers.Memory(p.size, p.records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
+		seg, err := e.newSegment(p.size, p.relaxed, buffer)
 		if err == nil {
-			if err = seg.Fill(!relaxed, func() bool { return large && !relaxed || hurry() }); err != nil { // no zeros ahead of large commits
+			if err = seg.Fill(!p.relaxed, func() bool { return p.large && !p.relaxed || hurry() }); err != nil {
 				e.syncUnused(seg)
 				seg.Drop()
 			}
@@ -240,7 +246,7 @@ func (e *Engine) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
 func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
 	e.ledger.Lock()
 	defer e.ledger.Unlock()
-	seg, err := e.createSegment(size, relaxed, buffer)
+	seg, err := e.logs.Create(size, relaxed, buffer)
 	if err != nil {
 		return nil, err
 	}
@@ -257,71 +263,24 @@ func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error
 	if err != nil {
 		seg.Drop()
 		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
-			e.cfg.FS.Remove(e.path(base.FileLog, seg.Num))
+			e.cfg.FS.Remove(e.logs.Path(seg.Num))
 		}
 		return nil, err
 	}
 	if named {
 		e.tables.NameAhead()
 	}
-	e.commit.mu.Lock()
-	e.segments = append(e.segments, seg.Num)
-	e.commit.mu.Unlock()
+	e.logs.Add(seg.Num)
 	return seg, nil
 }
 
-// createSegment makes the file of a segment: where few commits wait for syncs one that is
-// mapped for its arena, else of that of an old one if there is one as large. If there is not,
-// those there are will not serve: their space is freed beside what goes on here, which others
-// wait for. The ledger is locked.
-func (e *Engine) createSegment(size int, relaxed bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
-	soon := func(path string) error {
-		if err := vfs.RemoveSoon(e.cfg.FS, path, true); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	num := e.ledger.NewNum()
-	if relaxed {
-		seg, err = wal.CreateMapped(e.cfg.FS, e.path(base.FileLog, num), num, e.ledger.Store, size, buffer)
-	} else {
-		var buf []byte
-		if buf, err = buffer(); err != nil {
-			return nil, err
-		}
-		if u := e.shelf.Take(size); u != nil {
-			if seg, err = wal.Reuse(e.cfg.FS, u, e.path(base.FileLog, num), num, e.ledger.Store, buf); err == nil {
-				return seg, nil
-			}
-			e.emit(report.Event{Kind: report.EventBackgroundError, Err: err})
-			e.removeWith(soon, u.Name()) // or, if only what it returned was wrong:
-			e.removeWith(soon, e.path(base.FileLog, num))
-			num = e.ledger.NewNum()
-		}
-		seg, err = wal.Create(e.cfg.FS, e.path(base.FileLog, num), num, e.ledger.Store, buf)
-	}
-	if err == nil {
-		e.clearShelf(soon)
-	}
-	return seg, err
-}
-
-// mayUseAgain reports whether the next segment could be made of the file of an old one.
-func (e *Engine) mayUseAgain(u *wal.Used) bool {
+// mayUseAgain reports whether the next segment could be made of the file of an old one of that size.
+func (e *Engine) mayUseAgain(size int) bool {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	size, _ := c.shape.Next(0, 0, e.cfg.SegmentLimit())
-	return c.mem != nil && !c.closing && c.failed == nil && !e.diskFull() && u.Size() == size
-}
-
-// clearShelf removes the files that wait to be used again, and reports whether there were any.
-func (e *Engine) clearShelf(remove func(path string) error) (any bool) {
-	e.shelf.Clear(func(path string) {
-		any = true
-		e.removeWith(remove, path)
-	})
-	return any
+	next, _ := c.shape.Next(0, 0, e.cfg.SegmentLimit())
+	return c.mem != nil && !c.closing && c.failed == nil && !e.diskFull() && size == next
 }
 
 // countRangeDeletes counts what the range deletes of the active memtable take of the

@@ -38,7 +38,7 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	}
 	for ctx.Err() == nil {
 		did, err := e.compactRange(low, high)
-		if reserve.IsFull(err) && e.clearShelf(e.cfg.FS.Remove) {
+		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
 			continue
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/compact", "internal/directory", "internal/obsolete"},
 	{"internal/tree"},
 	{"internal/sorted"},
-	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger"},
+	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/logfiles"},
 	{"internal/recovery", "internal/config"},
 	{"internal/engine", "internal/inspect"},
 	{"internal/txn"},

@@ -1,0 +1,162 @@
+package logfiles
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+const size = 64 << 10
+
+type fixture struct {
+	Files
+	t     *testing.T
+	disk  *memfs.FS
+	next  uint64
+	again bool
+}
+
+func newFixture(t *testing.T) *fixture {
+	f := &fixture{t: t, disk: memfs.New(), next: 1, again: true}
+	f.FS, f.Dir, f.Store, f.Obsolete = f.disk, "/db", base.ID{1}, new(obsolete.Files)
+	f.NewNum = func() uint64 { f.next++; return f.next - 1 }
+	f.MayUse = func(n int) bool { return f.again && n == size }
+	f.Failed = func(err error) { t.Error(err) }
+	if err := f.disk.MkdirAll("/db"); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// segment makes a synced segment with one frame.
+func (f *fixture) segment() *wal.Segment {
+	f.t.Helper()
+	seg, err := f.Create(size, false, func() ([]byte, error) { return make([]byte, size), nil })
+	if err == nil {
+		seg.Append(frame.Header{Kind: frame.KindLink}, make([]byte, 16))
+		err = errors.Join(seg.WriteOut(), seg.Sync())
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Add(seg.Num)
+	return seg
+}
+
+// there checks which segments' files there are.
+func (f *fixture) there(want ...uint64) {
+	f.t.Helper()
+	names, err := f.disk.List("/db")
+	var got []uint64
+	for _, name := range names {
+		_, num := base.ParseFileName(name)
+		got = append(got, num)
+	}
+	if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+		f.t.Errorf("files %v, want %v; %v", got, want, err)
+	}
+}
+
+func (f *fixture) count(segments, used int) {
+	f.t.Helper()
+	if s, u := f.Live(); s != segments || u != used {
+		f.t.Errorf("%d segments, %d files kept; want %d, %d", s, u, segments, used)
+	}
+}
+
+// TestUsedAgain: the file of a flushed segment stays until no manifest needs it, and is the next one's then.
+func TestUsedAgain(t *testing.T) {
+	f := newFixture(t)
+	first, second := f.segment(), f.segment()
+	f.LetGo([]*wal.Segment{first, second}, 2, 7) // the second memtable was flushed, too, but the log begins with it
+	f.count(1, 1)
+	f.Remove(f.disk.Remove, f.Obsolete.Take(6))
+	f.there(1, 2)
+	f.Remove(f.disk.Remove, f.Obsolete.Take(7))
+	f.there(1, 2) // the first one waits
+	f.segment()
+	f.there(2, 3)
+	f.count(2, 1)
+	f.LetGo(nil, 4, 8)
+	f.count(0, 0)
+	f.again = false
+	f.Remove(f.disk.Remove, f.Obsolete.Take(8))
+	f.there()
+}
+
+// TestCleared: what waits for the next segment can be removed, and is where it does not fit.
+func TestCleared(t *testing.T) {
+	f := newFixture(t)
+	wait := func() {
+		f.LetGo([]*wal.Segment{f.segment()}, f.next, 1)
+		f.Remove(f.disk.Remove, f.Obsolete.Take(1))
+	}
+	wait()
+	f.there(1)
+	if !f.Clear(f.disk.Remove) || f.Clear(f.disk.Remove) {
+		t.Error("nothing waited, or something still does")
+	}
+	f.there()
+	wait()
+	seg, err := f.Create(2*size, false, func() ([]byte, error) { return make([]byte, 2*size), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seg.Close()
+	f.there(seg.Num)
+}
+
+// TestSeal: of what Close removes, the space of large files that are not synced is freed at once.
+func TestSeal(t *testing.T) {
+	f := newFixture(t)
+	disk := &soonDisk{FS: f.disk}
+	f.FS = disk
+	for range 3 {
+		const large = 2 << 20
+		seg, err := f.Create(large, false, func() ([]byte, error) { return make([]byte, large), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Add(seg.Num)
+		seg.Close()
+	}
+	f.NeverSynced(2)
+	remove := f.Seal(9)
+	f.count(0, 0)
+	f.Remove(remove, f.Obsolete.Take(0))
+	f.there()
+	if want := []string{f.Path(1), f.Path(3)}; !slices.Equal(disk.soon, want) {
+		t.Errorf("%v may be free later, want %v", disk.soon, want)
+	}
+}
+
+// soonDisk is a disk that notes what is removed before its space is free.
+type soonDisk struct {
+	*memfs.FS
+	soon []string
+}
+
+func (d *soonDisk) Unlink(name string) (free func(), err error) {
+	d.soon = append(d.soon, name)
+	return func() {}, d.Remove(name)
+}
+
+// TestFailures: what cannot be removed is told.
+func TestFailures(t *testing.T) {
+	f := newFixture(t)
+	f.segment().Close()
+	var told []error
+	f.Failed = func(err error) { told = append(told, err) }
+	cannot := errors.New("cannot")
+	f.Remove(func(path string) error { return fmt.Errorf("%s: %w", path, cannot) }, []obsolete.File{{Path: f.Path(1)}})
+	if len(told) != 1 || !errors.Is(told[0], cannot) {
+		t.Errorf("told %v", told)
+	}
+}
