@@ -97,6 +97,9 @@ func (e *Engine) setFlushError(err error) {
 	e.commit.mu.Lock()
 	e.flushErr = err
 	e.flushTries++
+	if err != nil { // it may be Compact that has failed: the flusher is to try again
+		e.commit.sealed.Signal()
+	}
 	e.commit.cond.Broadcast()
 	e.commit.mu.Unlock()
 }

@@ -58,7 +58,22 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if c.spare != nil && c.spare.Seg.Mapped() { // too small. An empty segment costs less than to give it up, which takes a sync
 		e.rotate(c.lastEnd())
 	}
-	return false, e.prepareSpare(need, count, false)
+	err := e.prepareSpare(need, count, false)
+	if errors.Is(err, base.ErrNoSpace) && e.flushErr == nil && e.oldestSealed() != nil {
+		return false, e.awaitFlush() // memtables that wait for the store to rest hold space
+	}
+	return false, err
+}
+
+// awaitFlush waits until a memtable that is sealed has been flushed, or could not be. commit.mu is
+// held; it is let go of.
+func (e *Engine) awaitFlush() (err error) {
+	for n := len(e.State().Layers); err == nil && e.flushErr == nil && len(e.State().Layers) >= n && e.oldestSealed() != nil; {
+		if err = e.refuse(); err == nil {
+			err = e.stall()
+		}
+	}
+	return err
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count
@@ -168,6 +183,10 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		}
 		m, err := e.newMemory(plan)
 		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
+			m, err = e.newMemory(plan)
+		}
+		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && !mayBeSmall && plan.size > least; {
+			plan.size, plan.records = max(plan.size/2&^4095, least), max(plan.records/2, count+tree.MinSegment/1024)
 			m, err = e.newMemory(plan)
 		}
 		if reserve.IsFull(err) && mayBeSmall {

@@ -45,6 +45,15 @@ func (m *Memory) LogBytes() int64 {
 	return m.Seg.Written()
 }
 
+// usedBytes is LogBytes with what is not written yet.
+func (m *Memory) usedBytes() int64 {
+	if m.Seg == nil {
+		return m.Replayed
+	}
+	tail, _ := m.Seg.Tail()
+	return tail.Offset()
+}
+
 // AwaitsLink reports whether the segment of an empty memtable waits for its link to be
 // written: with the commits behind it, if there are any. Until then it must stay open.
 func (m *Memory) AwaitsLink() bool {

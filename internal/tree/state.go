@@ -64,7 +64,15 @@ func (rs *State) LogBytes() (n int64) {
 // MayWait reports whether what lies below the active memtable need not be flushed yet: it is
 // memtables of no more than limit bytes together.
 func (rs *State) MayWait(active *Memory, limit int64) bool {
-	return rs.LogBytes()-active.LogBytes() <= limit && !slices.ContainsFunc(rs.Layers, func(l *Layer) bool { return l.Mem == nil })
+	for _, l := range rs.Layers {
+		if l.Mem == nil {
+			return false
+		}
+		if l.Mem != active {
+			limit -= l.Mem.usedBytes()
+		}
+	}
+	return limit >= 0
 }
 
 // Lags reports whether flushes or compactions do not keep up with commits. Small memtables,

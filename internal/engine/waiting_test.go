@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// busy commits something small every few milliseconds, so that the store does not rest, until stop is
+// closed, or for some seconds, which it reports.
+func busy(t *testing.T, kind base.Kind, e *Engine, stop chan struct{}) (ended chan bool) {
+	ended = make(chan bool, 1)
+	go func() {
+		for range 600 {
+			select {
+			case <-stop:
+				ended <- false
+				return
+			case <-time.After(5 * time.Millisecond):
+				if err := commitOne(e, kind, indexTestKey(0), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		ended <- true
+	}()
+	return ended
+}
+
+// TestCompactFindsTheDiskFull while small memtables wait, and the flusher sleeps. The next put waits
+// for another attempt, and nobody woke the flusher for it.
+func TestCompactFindsTheDiskFull(t *testing.T) {
+	disk := memfs.New()
+	disk.StopJournal()
+	fsys := faultfs.New(disk)
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, SyncInterval: time.Second, Memory: 256 << 20})
+	value := make([]byte, 16<<10)
+	for n := 0; len(e.State().Layers) < 3; n++ {
+		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Create | faultfs.Write | faultfs.Preallocate, Name: "*.sst", Sticky: true, Do: faultfs.NoSpace()})
+	if err := e.Compact(t.Context(), nil, nil); !errors.Is(err, base.ErrNoSpace) {
+		t.Fatal(err)
+	}
+	rule.Stop()
+	stop := make(chan struct{})
+	ended := busy(t, base.KindDelete, e, stop) // deletes are let in
+	if err := commitOne(e, base.KindPut, indexTestKey(1), value); err != nil {
+		t.Error(err)
+	}
+	if close(stop); <-ended {
+		t.Error("the put waited for the store to rest")
+	}
+}
+
+// slowLogs is a file system on which a write to a log is held up.
+type slowLogs struct {
+	vfs.FS
+	armed        atomic.Bool
+	inside, open chan struct{}
+}
+
+func (s *slowLogs) Create(name string) (vfs.File, error) {
+	f, err := s.FS.Create(name)
+	if err == nil && strings.HasSuffix(name, ".log") {
+		f = heldUp{f, s}
+	}
+	return f, err
+}
+
+type heldUp struct {
+	vfs.File
+	s *slowLogs
+}
+
+func (f heldUp) WriteAt(p []byte, off int64) (int, error) {
+	if len(p) > 100_000 && p[5000] == 'h' && f.s.armed.CompareAndSwap(true, false) {
+		close(f.s.inside)
+		<-f.s.open
+	}
+	return f.File.WriteAt(p, off)
+}
+
+// TestSealedBeforeItIsWritten: whether a memtable is too large to wait was asked when it was sealed,
+// of what was written of it by then, and then not before the next one was sealed.
+func TestSealedBeforeItIsWritten(t *testing.T) {
+	disk := memfs.New()
+	disk.StopJournal()
+	fsys := &slowLogs{FS: disk, inside: make(chan struct{}), open: make(chan struct{})}
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, SyncInterval: time.Second, Memory: 256 << 20})
+	value := make([]byte, 200_000) // shorter than what goes ahead
+	active := func() (seg uint64, capacity int) {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		if e.commit.mem == nil {
+			return 0, 0
+		}
+		return e.commit.mem.Seg.Num, e.commit.mem.Seg.Capacity()
+	}
+	n := 0
+	put := func(value []byte) {
+		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, capacity := active(); capacity < 16<<20; _, capacity = active() { // twice of what may wait
+		put(value)
+		n++
+	}
+	seg, _ := active()
+	done := make(chan struct{}, 1000)
+	held := make([]byte, len(value))
+	held[6000] = 'h'
+	for i := range held {
+		held[i] = 'h'
+	}
+	fsys.armed.Store(true)
+	go func() { put(held); done <- struct{}{} }()
+	<-fsys.inside
+	begun := 1
+	for now := seg; now == seg; now, _ = active() {
+		go func() { put(value); done <- struct{}{} }()
+		begun++
+		time.Sleep(2 * time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond) // the flusher has looked
+	close(fsys.open)
+	for range begun {
+		<-done
+	}
+	flushes := e.counters.Flushes.Load()
+	stop := make(chan struct{})
+	ended := busy(t, base.KindPut, e, stop)
+	eventually(t, "it is flushed", func() bool { return e.counters.Flushes.Load() > flushes || len(ended) > 0 })
+	if close(stop); <-ended {
+		t.Error("it was flushed when the store came to rest")
+	}
+}
