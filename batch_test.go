@@ -1,10 +1,14 @@
 package cairn_test
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 )
 
 func TestBatch(t *testing.T) {
@@ -151,4 +155,31 @@ func TestBatchOfAnySize(t *testing.T) {
 		verify()
 		check(t, db.Close())
 	}
+}
+
+// TestBatchIsThereWhileItIsWritten: nobody has a large batch any more but Write, which waits for
+// a log segment, and the garbage collector comes by.
+func TestBatchIsThereWhileItIsWritten(t *testing.T) {
+	db := openNew(t, &cairn.Options{FS: collecting{vfs.OS()}})
+	const pairs, size = 100, 100_000 // most of it is outside the Go heap
+	value := func(i int) []byte { return bytes.Repeat([]byte{'v', byte(i)}, size/2) }
+	batch := cairn.NewBatch()
+	for i := range pairs {
+		batch.Put(fmt.Appendf(nil, "%d", i), value(i))
+	}
+	check(t, db.Write(batch))
+	for i := range pairs {
+		if v, err := db.Get(fmt.Appendf(nil, "%d", i)); err != nil || !bytes.Equal(v, value(i)) {
+			t.Fatalf("key %d: %d bytes, %v", i, len(v), err)
+		}
+	}
+}
+
+// collecting is a file system that collects garbage before it makes a file.
+type collecting struct{ vfs.FS }
+
+func (c collecting) Create(name string) (vfs.File, error) {
+	runtime.GC()
+	time.Sleep(20 * time.Millisecond) // what is cleaned up then is so on a goroutine
+	return c.FS.Create(name)
 }

@@ -122,6 +122,23 @@ func (k *keeper) expire() {
 	}
 }
 
+// Borrow is Map for memory whose contents do not matter: what others have left, if there is any of
+// that size.
+func Borrow(n int) ([]byte, error) {
+	if b := kept.buffer(roundUp(n, pageBytes)); b != nil {
+		return b, nil
+	}
+	return Map(n)
+}
+
+// Return is Unmap of memory that the next one who asks for as much may have.
+func Return(b []byte) {
+	if b = b[:cap(b)]; !kept.keep(b, nil) {
+		err := Unmap(b)
+		invariants.Assert(err == nil, "%v", err)
+	}
+}
+
 // Kept returns the bytes of memory that closed stores have left for others.
 func Kept() int64 {
 	kept.mu.Lock()

@@ -21,7 +21,8 @@ type Merge struct {
 	Rows       base.Iterator   // all rows of the inputs, (key ascending, sequence descending)
 	Tombstones *tombstone.List // all range tombstones of the inputs
 	Snapshots  tombstone.Stripes
-	Bottom     bool // nothing older than the inputs lies under their keys
+	Bottom     bool   // nothing older than the inputs lies under their keys
+	Low, High  []byte // keys from Low on and below High; nil: from the first, to the last
 
 	TargetBytes int64                  // a table is ended at the first key behind this size
 	Create      func() (Output, error) // opens the next table
@@ -61,9 +62,10 @@ const (
 // borders of tables. On an error the unfinished table is abandoned; the finished
 // ones are in the result and are the caller's to remove.
 func (m *Merge) Run() ([]base.TableMeta, error) {
+	m.low = m.Low
 	err := m.rows()
 	if err == nil {
-		err = m.finish(nil)
+		err = m.finish(m.High)
 	}
 	if err != nil && m.out != nil {
 		m.out.Abandon()
@@ -77,7 +79,7 @@ func (m *Merge) rows() error {
 	var last []byte
 	newer := uint64(0) // sequence of the version before, of the same key
 	n := 0
-	for ok := m.Rows.First(); ok; ok = m.Rows.Next() {
+	for ok := m.first(); ok; ok = m.Rows.Next() {
 		if n++; (n%checkRows == 0 || m.unchecked >= checkBytes) && m.Check != nil {
 			m.unchecked = 0
 			if err := m.Check(); err != nil {
@@ -86,6 +88,9 @@ func (m *Merge) rows() error {
 		}
 		key, seq, kind := m.Rows.Key(), m.Rows.Seq(), m.Rows.Kind()
 		if n == 1 || !bytes.Equal(key, last) {
+			if m.High != nil && bytes.Compare(key, m.High) >= 0 {
+				break
+			}
 			prune.NextKey()
 			newer = 0
 			last = append(last[:0], key...)
@@ -103,6 +108,14 @@ func (m *Merge) rows() error {
 		}
 	}
 	return m.Rows.Err()
+}
+
+// first goes to the first row.
+func (m *Merge) first() bool {
+	if m.Low == nil {
+		return m.Rows.First()
+	}
+	return m.Rows.SeekGE(m.Low)
 }
 
 // border ends the table being written before key if it is large enough, or
@@ -152,7 +165,7 @@ func (m *Merge) open() (err error) {
 }
 
 // finish ends the table being written at key high, which the next one begins
-// with; nil: there is no next one.
+// with; nil: there is nothing from there on.
 func (m *Merge) finish(high []byte) error {
 	m.overlaps = 0
 	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)

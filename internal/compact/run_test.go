@@ -118,14 +118,29 @@ func TestMergeKeepsWhatReadersSee(t *testing.T) {
 		slices.Sort(snaps)
 		snaps = slices.Compact(snaps)
 		var outs []*listing
+		var metas []base.TableMeta
 		m := &Merge{
-			Rows: iterator.NewSliceIter(in.rows), Tombstones: tombstone.Build(in.tombs), Snapshots: snaps,
+			Tombstones: tombstone.Build(in.tombs), Snapshots: snaps,
 			Bottom: r.IntN(2) == 0, TargetBytes: int64(1 + r.IntN(60)),
 			Create: func() (Output, error) { outs = append(outs, &listing{}); return outs[len(outs)-1], nil },
 		}
-		metas, err := m.Run()
-		if err != nil || len(metas) != len(outs) || len(m.Leftovers()) != len(outs) {
-			t.Fatalf("seed %d: %d tables, %d outputs, %v", seed, len(metas), len(outs), err)
+		var part *Merge
+		for low, parts := []byte(nil), r.IntN(3); part == nil || part.High != nil; parts-- { // one after the other, as if side by side
+			part = &Merge{
+				Rows: iterator.NewSliceIter(in.rows), Tombstones: m.Tombstones, Snapshots: snaps, Bottom: m.Bottom, TargetBytes: m.TargetBytes, Create: m.Create,
+				Low: low,
+			}
+			if parts > 0 {
+				low = keyName(r.IntN(14))
+				if part.High = low; bytes.Compare(part.Low, low) >= 0 {
+					part.High = nil
+				}
+			}
+			some, err := part.Run()
+			metas = append(metas, some...)
+			if err != nil || len(metas) != len(outs) || len(part.Leftovers()) != len(some) {
+				t.Fatalf("seed %d: %d tables, %d outputs, %v", seed, len(metas), len(outs), err)
+			}
 		}
 		checkMerge(t, seed, in, m, metas, outs)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,8 +12,11 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // restingCommit commits one value for n keys of 100 B.
@@ -331,4 +335,59 @@ func smallMemtablesWait(t *testing.T) bool {
 		}
 	}
 	return true
+}
+
+// TestPartOfAMergeFails: of the parts that processors merge side by side one cannot be written. The
+// others' tables go, the memtables are flushed one by one, or Close says what is wrong, and nothing is lost.
+func TestPartOfAMergeFails(t *testing.T) {
+	for _, at := range []int64{1, 4, 100, 170, 185, 190, 195} { // of about 200: before and after another part has been written
+		for _, closing := range []bool{false, true} {
+			fsys := faultfs.New(memfs.New())
+			e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, SyncInterval: time.Hour, Memory: 256 << 20, Relaxed: true})
+			value := make([]byte, 8<<10)
+			const count = 1600
+			rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.sst", At: at, Do: faultfs.Fail(errors.New("injected"))})
+			for i := range count {
+				rand.Read(value)
+				copy(value, indexTestKey(i))
+				if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !closing {
+				eventually(t, "it rests", func() bool { segments, _ := e.logs.Live(); return segments == 0 })
+				if at < 180 && rule.Fired() == 0 {
+					t.Error("no write failed")
+				}
+			}
+			err := e.Close()
+			if failed := closing && rule.Fired() > 0; (err != nil) != failed {
+				t.Errorf("write %d, %d failed: close: %v", at, rule.Fired(), err)
+			}
+			rule.Stop()
+			if err == nil { // else what is left goes when it is opened
+				e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 256 << 20, ReadOnly: true})
+				want := len(e.State().Handles)
+				names, _ := fsys.List("/db")
+				tables := 0
+				for _, name := range names {
+					if kind, _ := base.ParseFileName(name); kind == base.FileTable {
+						tables++
+					}
+				}
+				if e.Close(); tables != want {
+					t.Errorf("write %d: %d table files, %d tables", at, tables, want)
+				}
+			}
+			e = mustOpen(t, config.Config{Dir: "/db", FS: fsys, SyncInterval: time.Hour, Memory: 256 << 20})
+			for i := range count {
+				if v, err := e.GetTo(testBucket, indexTestKey(i), nil); err != nil || !bytes.HasPrefix(v, indexTestKey(i)) {
+					t.Fatalf("write %d: key %d: %v", at, i, err)
+				}
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

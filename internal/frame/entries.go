@@ -1,16 +1,23 @@
 package frame
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 )
 
 // Parts of Entries: the first has room for a few entries, each next one is twice as
-// large as the one before, up to the greatest.
+// large as the one before, up to the greatest on the Go heap. Those behind are huge pages outside
+// of it, as long as few of them wait for the garbage collector, which does not know how much
+// they take.
 const (
 	firstPart    = 4 << 10
 	greatestPart = 1 << 20
+	mappedPart   = arena.HugeBytes
+	mostMapped   = 64 << 20 // bytes, of all Entries
 )
 
 // Entries gathers encoded entries in parts. No entry straddles two, and none is moved
@@ -23,8 +30,42 @@ type Entries struct {
 
 // parts is the memory of Entries.
 type parts struct {
-	all [][]byte // in order; those behind at are empty
-	at  int      // the one being filled
+	all    [][]byte // in order; those behind at are empty
+	at     int      // the one being filled
+	mapped *mappings
+}
+
+// mappings are the parts of one parts that are not on the Go heap. They go with it.
+type mappings [][]byte
+
+// mapped counts the bytes of all mappings.
+var mapped atomic.Int64
+
+// mapPart returns a part outside the Go heap, nil if there is none.
+func (p *parts) mapPart() []byte {
+	if mapped.Add(mappedPart) > mostMapped {
+		mapped.Add(-mappedPart)
+		return nil
+	}
+	b, err := arena.Borrow(mappedPart)
+	if err != nil {
+		mapped.Add(-mappedPart)
+		return nil
+	}
+	arena.AdviseHuge(b)
+	if p.mapped == nil {
+		p.mapped = new(mappings)
+		runtime.AddCleanup(p, (*mappings).giveBack, p.mapped)
+	}
+	*p.mapped = append(*p.mapped, b)
+	return b[:0]
+}
+
+func (m *mappings) giveBack() {
+	for _, b := range *m {
+		arena.Return(b)
+		mapped.Add(-mappedPart)
+	}
 }
 
 // mostFree is how many bytes the parts that are free may have room for together.
@@ -92,6 +133,12 @@ func (p *parts) fitting(need int) *[]byte {
 	if p.at > 0 {
 		size = min(2*cap(p.all[p.at-1]), greatestPart)
 	}
+	if size == greatestPart && need <= mappedPart {
+		if part := p.mapPart(); part != nil {
+			p.all = append(p.all, part)
+			return &p.all[p.at]
+		}
+	}
 	p.all = append(p.all, make([]byte, 0, max(size, need)))
 	return &p.all[p.at]
 }
@@ -127,7 +174,8 @@ func OnlyDeletes(parts [][]byte) bool {
 	return any
 }
 
-// Parts returns the encoded entries, which are e's until Reset. Some parts may be empty.
+// Parts returns the encoded entries, which are e's until Reset. Some parts may be empty. They do not
+// keep e from being collected, with which they end: see runtime.KeepAlive.
 func (e *Entries) Parts() [][]byte {
 	if e.mem == nil {
 		return nil

@@ -3,7 +3,9 @@ package frame
 import (
 	"bytes"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 )
@@ -113,5 +115,52 @@ func TestOnlyDeletes(t *testing.T) {
 	}
 	if whole := AppendPrefixed(nil, base.KindPut, []byte("k"), []byte("ey"), []byte("value")); string(whole) != string(head)+"value" {
 		t.Errorf("%q and the value are not %q", head, whole)
+	}
+}
+
+// TestMappedParts: many entries are outside the Go heap, not too many at a time, and as long as
+// they are kept.
+func TestMappedParts(t *testing.T) {
+	const each = 20 << 20
+	before := mapped.Load()
+	all := make([]*Entries, (mostMapped/each + 2))
+	value := func(e, i int) []byte { return bytes.Repeat([]byte{byte(e + 1), byte(i)}, 5000) }
+	for n := range all {
+		all[n] = new(Entries)
+		for i := 0; all[n].Bytes() < each; i++ {
+			all[n].Add(base.KindPut, nil, []byte("key"), value(n, i))
+		}
+		if now := mapped.Load(); now > mostMapped || n == 0 && now-before < each/2 {
+			t.Errorf("%d bytes are mapped", now)
+		}
+	}
+	for n, e := range all {
+		i := 0
+		for _, part := range e.Parts() {
+			for ; len(part) > 0; i++ {
+				got, length := DecodeEntry(part)
+				if length == 0 || !bytes.Equal(got.Value, value(n, i)) {
+					t.Fatalf("entry %d of %d is wrong", i, n)
+				}
+				part = part[length:]
+			}
+		}
+		if i != e.Len() {
+			t.Fatalf("%d entries, want %d", i, e.Len())
+		}
+	}
+	room := mapped.Load()
+	all[0].Reset()
+	for i := 0; all[0].Bytes() < each/2; i++ { // into the memory it has
+		all[0].Add(base.KindPut, nil, []byte("key"), value(0, i))
+	}
+	if now := mapped.Load(); now != room {
+		t.Errorf("%d bytes are mapped to fill again what had %d", now, room)
+	}
+	all = nil
+	for until := time.Now().Add(10 * time.Second); mapped.Load() > before; time.Sleep(time.Millisecond) {
+		if runtime.GC(); time.Now().After(until) {
+			t.Fatalf("%d bytes stay mapped", mapped.Load()-before)
+		}
 	}
 }

@@ -32,6 +32,7 @@ var layers = [][]string{
 
 // within lists the imports that are allowed inside one layer.
 var within = map[string][]string{
+	"internal/frame":      {"internal/arena"},
 	"internal/pointindex": {"internal/arena"},
 	"internal/epoch":      {},
 }

@@ -107,6 +107,17 @@ func (s *set) mergeLast(c *chunks, should func(long, short int) bool) {
 // alone returns the set of the table only.
 func (t *Table) alone() set { return set{tables: t.self[:]} }
 
+// Part returns the key with which the i-th of n parts alike begins, of a table that was sorted and to
+// which nothing is added any more: nil if it has fewer keys.
+func (t *Table) Part(i, n int) []byte {
+	c := t.order.now.Load()
+	if c == nil || len(c.sorted) == 0 || len(c.sorted[0].refs) < n {
+		return nil
+	}
+	refs := c.sorted[0].refs
+	return t.Key(refs[len(refs)*i/n].rec())
+}
+
 // Sort makes the order of everything inserted so far, as one chunk.
 func (t *Table) Sort() {
 	s := t.alone()

@@ -1,12 +1,14 @@
 package tree
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
@@ -112,6 +114,37 @@ type Whole struct {
 	Tombstones *tombstone.List
 	Count      uint64        // of rows
 	Edit       manifest.Edit // removes the tables
+}
+
+// splitBytes is how much a part of a merge of everything has at least.
+const splitBytes = 4 << 20
+
+// Split returns the keys at which up to n processors begin to merge everything, each a part about as
+// large as the others: that of the largest memtable, if memtables hold most of it. The first is nil.
+func (rs *State) Split(n int) [][]byte {
+	var largest *memtable.Table
+	inMemory := int64(0)
+	for _, l := range rs.Layers {
+		if l.Mem == nil {
+			return [][]byte{nil}
+		}
+		inMemory += l.Mem.LogBytes()
+		if largest == nil || l.Mem.Len() > largest.Len() {
+			largest = l.Mem.Table
+		}
+	}
+	lows := [][]byte{nil}
+	if n = min(n, int(inMemory/splitBytes)); n > 1 && inMemory >= rs.RawBytes() {
+		largest.Sort()
+		for i := 1; i < n; i++ {
+			if low := bytes.Clone(largest.Part(i, n)); bytes.Compare(low, lows[i-1]) > 0 {
+				lows = append(lows, low)
+			} else {
+				return lows[:1] // one key over and over
+			}
+		}
+	}
+	return lows
 }
 
 // Whole reads everything in a state of memtables and tables: of rs, which is to outlast

@@ -1,9 +1,11 @@
 package tree
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
@@ -79,5 +81,46 @@ func TestMayWait(t *testing.T) {
 		if got := (&State{Layers: c.layers}).MayWait(active, 100); got != c.want {
 			t.Errorf("%d layers: may wait %v", len(c.layers), got)
 		}
+	}
+}
+
+// TestSplit: a merge is split where memtables hold most, into parts of some megabytes, at keys of the
+// largest one.
+func TestSplit(t *testing.T) {
+	const mb = 1 << 20
+	memory := func(keys int, bytes int64) *Memory {
+		m := NewMemory(nil, make([]byte, 64<<10), make([]byte, IndexBytes(64<<10, 1000)), 1000, func(*Memory) {})
+		m.SetBase(1)
+		at := 0
+		for i := range keys {
+			payload := frame.AppendEntry(nil, base.KindPut, fmt.Appendf(nil, "%03d", i*7%keys), []byte("v")) // in no order
+			copy(m.Buf[at:], payload)
+			entry, n := frame.DecodeEntry(m.Buf[at:])
+			m.Insert(at, entry, base.Hash(entry.Key))
+			at += n
+		}
+		m.Replayed = bytes
+		return m
+	}
+	for _, c := range []struct {
+		processors, keys   int
+		inMemory, inTables int64
+		want               string
+	}{
+		{1, 100, 100 * mb, 0, "[]"}, {2, 100, 100 * mb, 0, "[ 050]"}, {4, 100, 100 * mb, 0, "[ 025 050 075]"},
+		{4, 100, 3*splitBytes - 1, 0, "[ 050]"}, {4, 100, 2*splitBytes - 1, 0, "[]"},
+		{2, 100, 100 * mb, 101 * mb, "[]"}, {2, 100, 100 * mb, 100 * mb, "[ 050]"},
+		{4, 3, 100 * mb, 0, "[]"}, {4, 0, 100 * mb, 0, "[]"},
+	} {
+		rs := stateOf(0, 0, c.inTables, c.inTables, 0)
+		rs.Layers = []*Layer{{Mem: memory(1, 0)}, {Mem: memory(c.keys, c.inMemory)}, {Mem: memory(2, 0)}}
+		if got := fmt.Sprintf("%s", rs.Split(c.processors)); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	rs := stateOf(0, 0, 0, 0, 0)
+	rs.Layers = []*Layer{{Mem: memory(100, 100*mb)}, {Seq: 1}}
+	if got := rs.Split(2); len(got) != 1 {
+		t.Errorf("with the tables of a large transaction: %q", got)
 	}
 }

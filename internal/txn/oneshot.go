@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -69,6 +70,7 @@ func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
 
 // Apply commits entries in their order.
 func Apply(e *engine.Engine, entries *frame.Entries) error {
+	defer runtime.KeepAlive(entries) // and with them the parts
 	if entries.Bytes() > e.Config().SpillBytes() {
 		e.BeginLarge()
 		defer e.EndLarge()

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"hash/crc32"
+	"runtime"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -57,8 +58,8 @@ func (a *ahead) next(to int64) span {
 }
 
 // copyAhead copies the parts of a payload to offset at of the arena, writes what it can of it to
-// the file, and returns its checksum. What cannot be written is left to WriteOut, which says why.
-func (s *Segment) copyAhead(parts [][]byte, at int64) (sum uint32) {
+// the file. What cannot be written is left to WriteOut, which says why.
+func (s *Segment) copyAhead(parts [][]byte, at int64) {
 	device, _ := s.f.(vfs.WriteStarter)
 	ok := true
 	most := AheadBytes / 2
@@ -67,7 +68,6 @@ func (s *Segment) copyAhead(parts [][]byte, at int64) (sum uint32) {
 	for _, part := range parts {
 		for len(part) > 0 {
 			n := copy(s.buf[at:], part[:min(len(part), most)])
-			sum = crc32.Update(sum, base.Castagnoli, s.buf[at:at+int64(n)])
 			at, part = at+int64(n), part[n:]
 			if piece := at&^(pageBytes-1) - sent.to; ok && piece >= int64(most) {
 				if _, err := s.f.WriteAt(s.buf[sent.to:sent.to+piece], sent.to); err != nil {
@@ -82,6 +82,24 @@ func (s *Segment) copyAhead(parts [][]byte, at int64) (sum uint32) {
 		}
 	}
 	s.ahead.put(sent)
+}
+
+// besideBytes is how long a payload is that is summed up on another processor, if there is one, while
+// it is copied.
+const besideBytes = 256 << 10
+
+// sumBeside returns what waits for the checksum of a payload of n bytes: of the parts, since to
+// read a mapped arena would bring its pages into the process first.
+func sumBeside(parts [][]byte, n int) func() uint32 {
+	sum := sync.OnceValue(func() (sum uint32) {
+		for _, part := range parts {
+			sum = crc32.Update(sum, base.Castagnoli, part)
+		}
+		return sum
+	})
+	if n >= besideBytes && runtime.GOMAXPROCS(0) > 1 {
+		go sum()
+	}
 	return sum
 }
 

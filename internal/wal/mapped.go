@@ -104,21 +104,27 @@ const (
 	mostPiece  = 128 << 10
 )
 
-// storeLong stores parts that are long at offset at of a mapped arena, where a frame ends at end,
-// by system calls, and the others, and reports that. Of a frame that has none it only makes the
-// place ready. The page cache makes large pages for a long write, one small page for each fault
-// of a store to a part of the file that was never written, and making pages is most of what a
-// store to fresh space costs: 3.6 us a page of 4 KiB, and 0.06 where zeros were written before.
-func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
-	if !slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= mostPiece }) {
-		for s.fill < end {
-			s.piece = min(max(4*s.piece, firstPiece), mostPiece)
-			if s.fillPiece(at, s.piece) != nil {
-				break // the store will tell
-			}
+// zerosAhead makes the place of a short frame ready, which is from offset at of a mapped arena to end.
+// The page cache makes large pages for a long write, one small page for each fault of a store to a
+// part of the file that was never written, and making pages is most of what a store to fresh space
+// costs: 3.6 us a page of 4 KiB, and 0.06 where zeros were written before.
+func (s *Segment) zerosAhead(at, end int64) {
+	for s.fill < end {
+		s.piece = min(max(4*s.piece, firstPiece), mostPiece)
+		if s.fillPiece(at, s.piece) != nil {
+			return // the store will tell
 		}
-		return false
 	}
+}
+
+// hasLong reports whether one of the parts is so long that it is stored by a system call.
+func hasLong(parts [][]byte) bool {
+	return slices.ContainsFunc(parts, func(p []byte) bool { return len(p) >= mostPiece })
+}
+
+// storeLong stores parts at offset at of a mapped arena, where a frame ends at end: those that are
+// long by system calls, for which the page cache makes large pages.
+func (s *Segment) storeLong(parts [][]byte, at, end int64) {
 	s.piece = firstPiece / 4 // what follows may be as long, or short
 	for _, p := range parts {
 		if len(p) >= mostPiece {
@@ -130,7 +136,6 @@ func (s *Segment) storeLong(parts [][]byte, at, end int64) bool {
 		at += int64(copy(s.buf[at:], p))
 	}
 	s.fill = max(s.fill, end)
-	return true
 }
 
 // easeSync prepares a sync of what lies between two offsets of a mapped arena, so that commits

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -117,7 +116,7 @@ const firstFill = 1 << 20
 // recorded as used when it is written to, at the first sync through the file system's
 // journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync the
 // zeros are made durable a piece at a time, so that no commit's sync has to wait for all
-// of them. Without, it is only the beginning: the rest goes ahead of the commits (storeLong),
+// of them. Without, it is only the beginning: the rest goes ahead of the commits (zerosAhead),
 // so that no zeros are written that nobody has a use for; of a mapped segment the very first ones
 // are written in any case. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
@@ -217,18 +216,18 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 	end = off + int64(frame.PaddedBytes(n))
 	at := off + frame.HeaderBytes
 	h.Prev = s.sum
-	if s.mapped.Load() && s.storeLong(payload, at, end) {
-		sum := uint32(0) // of the parts, since reading the file's pages would bring them into the process first
-		for _, part := range payload {
-			sum = crc32.Update(sum, base.Castagnoli, part)
+	if mapped := s.mapped.Load(); mapped && hasLong(payload) || !mapped && n >= AheadBytes {
+		sum := sumBeside(payload, n)
+		defer sum() // nobody reads the payload any more when this is left, by a memory fault too
+		if mapped {
+			s.storeLong(payload, at, end)
+		} else {
+			s.copyAhead(payload, at)
 		}
-		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum, h).Sum
+		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum(), h).Sum
 		return end
-	}
-	if n >= AheadBytes && !s.mapped.Load() {
-		sum := s.copyAhead(payload, at)
-		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum, h).Sum
-		return end
+	} else if mapped {
+		s.zerosAhead(at, end)
 	}
 	for _, part := range payload {
 		at += int64(copy(s.buf[at:], part))
