@@ -65,8 +65,8 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 // mergeParts writes what a state holds to tables of the last level: from each of some keys to the
 // next, the first being nil, side by side.
 func (e *Engine) mergeParts(rs *tree.State, lows [][]byte, closing bool, effort tablefiles.Effort) (all []*tree.Handle, edit *manifest.Edit, err error) {
-	if len(lows) > 1 && effort != tablefiles.Quick {
-		effort = tablefiles.Beside // the other processors have parts of their own
+	if len(lows) > 1 {
+		effort = effort.Alone() // the other processors have parts of their own
 	}
 	oldest := e.pickInputs(false).OldestSnapshot
 	parts := make([]part, len(lows))

@@ -74,7 +74,7 @@ func (e *Engine) rest(seq uint64) {
 			e.endLog()
 		}
 	}
-	if empty || e.makeTables(sealed, tablefiles.Quick) {
+	if empty || e.makeTables(sealed, tablefiles.Idle) {
 		e.tidy()
 	}
 }

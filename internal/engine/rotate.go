@@ -174,6 +174,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	plan := plan{relaxed: c.shape.MostRelaxed(), large: c.shape.MostLarge(need)}
 	plan.size, plan.records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
+	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
 	if e.reserveGiven.Load() { // to deletes, a fifth of it: the flush needs the rest
 		plan.size = (max(plan.size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
@@ -185,7 +186,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
 			m, err = e.newMemory(plan)
 		}
-		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && !mayBeSmall && plan.size > least; {
+		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.size > least; {
 			plan.size, plan.records = max(plan.size/2&^4095, least), max(plan.records/2, count+tree.MinSegment/1024)
 			m, err = e.newMemory(plan)
 		}

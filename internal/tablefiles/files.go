@@ -91,7 +91,7 @@ func (f *Files) HasQuick() bool {
 // Hasty reports whether what is written to the last level with some effort is compressed as
 // quickly as the other levels.
 func (f *Files) Hasty(effort Effort) bool {
-	return f.HasQuick() && (effort == Quick || f.hurry.Load())
+	return f.HasQuick() && (effort == Quick || effort == Idle || f.hurry.Load())
 }
 
 // CompressesWell reports whether the last level is compressed better than the others: not

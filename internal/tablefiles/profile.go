@@ -20,15 +20,26 @@ type Effort uint8
 
 const (
 	// Quick: one processor compresses, the last level with S2 too if that is its choice:
-	// what is there is soon merged again.
+	// what is there is soon merged again, or compressed well when there is time.
 	Quick Effort = iota
 	// Beside: one processor compresses, beside those that write and read.
 	Beside
-	// Idle: all processors compress that nobody else wants.
+	// Idle: as Quick, but all processors compress that nobody else wants.
 	Idle
 	// Awaited: all processors compress.
 	Awaited
 )
+
+// Alone returns the effort of one processor of several that write tables side by side.
+func (e Effort) Alone() Effort {
+	switch e {
+	case Idle:
+		return Quick
+	case Awaited:
+		return Beside
+	}
+	return e
+}
 
 // codec returns the codec for tables of a level.
 func (p Profile) codec(level int) block.Codec {

@@ -33,3 +33,24 @@ func TestHaste(t *testing.T) {
 		}
 	}
 }
+
+// TestHasty: what rests is compressed in haste at first, and what somebody waits for when the store
+// is closed; nothing where there is no haste.
+func TestHasty(t *testing.T) {
+	f := &Files{Budget: arena.NewBudget(1 << 20), Raw: func() int64 { return 0 }}
+	want := func(f *Files, quick, beside, idle, awaited bool) {
+		t.Helper()
+		for effort, want := range map[Effort]bool{Quick: quick, Beside: beside, Idle: idle, Awaited: awaited} {
+			if got := f.Hasty(effort); got != want {
+				t.Errorf("effort %d: %v", effort, got)
+			}
+			if alone := effort.Alone(); f.Hasty(alone) != want || alone == Idle || alone == Awaited {
+				t.Errorf("effort %d of one processor: %d", effort, alone)
+			}
+		}
+	}
+	want(f, true, false, true, false)
+	want(&Files{Profile: ProfileSmall, Budget: f.Budget, Raw: f.Raw}, false, false, false, false)
+	f.Hurry()
+	want(f, true, true, true, true)
+}
