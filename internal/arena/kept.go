@@ -122,13 +122,13 @@ func (k *keeper) expire() {
 	}
 }
 
-// Borrow is Map for memory whose contents do not matter: what others have left, if there is any of
-// that size.
+// Borrow is Map for memory whose contents do not matter, and that is returned soon: what others have
+// left, if there is any of that size, and if not what is kept of other sizes stays.
 func Borrow(n int) ([]byte, error) {
 	if b := kept.buffer(roundUp(n, pageBytes)); b != nil {
 		return b, nil
 	}
-	return Map(n)
+	return mapFresh(n)
 }
 
 // Return is Unmap of memory that the next one who asks for as much may have.

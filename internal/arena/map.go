@@ -32,8 +32,13 @@ func Map(n int) ([]byte, error) {
 	if n <= 0 || n > maxMapBytes {
 		return nil, fmt.Errorf("arena: cannot map %d bytes", n)
 	}
+	kept.makeWay(roundUp(n, pageBytes))
+	return mapFresh(n)
+}
+
+// mapFresh is Map, whatever is kept.
+func mapFresh(n int) ([]byte, error) {
 	size := roundUp(n, pageBytes)
-	kept.makeWay(size)
 	b, err := mapMemory(size)
 	if err != nil {
 		return nil, fmt.Errorf("arena: map %d bytes: %w", size, err)

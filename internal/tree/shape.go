@@ -33,10 +33,10 @@ const (
 
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
-	// writes makes no other; where commits wait for syncs, until it is used to three quarters:
-	// the rest takes longer to fill than a segment to make. There one of lateSegment bytes is
-	// used to a half: the zeros that fill the next one take writing, in vain if it is not used,
-	// and commits wait for it.
+	// writes makes no other; where commits wait for syncs, until it is used to three quarters, or
+	// a half if it is larger: the rest takes longer to fill than a segment to make. There one of
+	// lateSegment bytes is used to a half, too: the zeros that fill the next one take writing, in
+	// vain if it is not used, and commits wait for it.
 	dueShare    = 8
 	dueBytes    = 64 << 10
 	lateSegment = 8 << 20
@@ -163,6 +163,8 @@ func (s *Shape) NextDue(used, capacity int) bool {
 	switch {
 	case capacity <= MinSegment && !s.Relaxed:
 		due = capacity * 3 / 4
+	case capacity <= RelaxedSegment && !s.Relaxed:
+		due = capacity / 2
 	case capacity <= RelaxedSegment:
 		due = min(dueBytes, capacity/2)
 	case capacity >= lateSegment && !s.Relaxed:
