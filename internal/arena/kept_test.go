@@ -149,3 +149,26 @@ func TestKeptMemoryIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBorrow: what is borrowed is what others have left, or fresh, whatever else is kept.
+func TestBorrow(t *testing.T) {
+	forget(t)
+	left(t)
+	before, keptBefore := Mapped(), Kept()
+	b, err := Borrow(3 << 20)
+	if err != nil || len(b) != 3<<20 || Mapped() != before+3<<20 || Kept() != keptBefore {
+		t.Fatalf("%d bytes, %v; %d mapped, %d kept", len(b), err, Mapped()-before, Kept()-keptBefore)
+	}
+	b[9] = 99
+	Return(b[:0])
+	if Mapped() != before || Kept() != keptBefore+3<<20 {
+		t.Errorf("%d mapped, %d kept after Return", Mapped()-before, Kept()-keptBefore)
+	}
+	again, err := Borrow(3<<20 - 1)
+	if err != nil || address(again) != address(b) || again[9] != 99 {
+		t.Errorf("other memory, %v", err)
+	}
+	if err := Unmap(again); err != nil {
+		t.Error(err)
+	}
+}
