@@ -194,11 +194,13 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 				putOne(t, e, "k", 5_000, false)
 			}
 		}
+		e.flushing.Lock() // a flush that fails now would have the put refused
 		faults.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.NoSpace()})
 		if err := tryPut(e, "durable", 10, true); err != nil { // there is room for it in the segment
 			t.Errorf("after %d segments: %v", n+1, err)
 		}
 		faults.Heal()
+		e.flushing.Unlock()
 		if err := e.Close(); err != nil {
 			t.Errorf("after %d segments: Close: %v", n+1, err)
 		}
