@@ -14,9 +14,15 @@ import (
 // sync that the commit waits for has only the last piece to wait for. The rest is written by
 // WriteOut, the header last: until then the bytes are what a torn tail leaves behind.
 
-// AheadBytes is how long a payload is at least that goes ahead, in pieces half as long. Only tests
-// that want short ones to do so change it, before they make a segment.
+// AheadBytes is how long a payload is at least that goes ahead, in pieces half as long at least. Only
+// tests that want short ones to do so change it, before they make a segment.
 var AheadBytes = 256 << 10
+
+// Of a longer payload pieces are one part in aheadShare, up to mostAhead bytes.
+const (
+	aheadShare = 16
+	mostAhead  = 1 << 20
+)
 
 // pageBytes: pieces end where pages do, so that none is written twice.
 const pageBytes = 4 << 10
@@ -57,12 +63,12 @@ func (a *ahead) next(to int64) span {
 	return s
 }
 
-// copyAhead copies the parts of a payload to offset at of the arena, writes what it can of it to
+// copyAhead copies the parts of a payload of n bytes to offset at of the arena, writes what it can of it to
 // the file. What cannot be written is left to WriteOut, which says why.
-func (s *Segment) copyAhead(parts [][]byte, at int64) {
+func (s *Segment) copyAhead(parts [][]byte, n int, at int64) {
 	device, _ := s.f.(vfs.WriteStarter)
 	ok := true
-	most := AheadBytes / 2
+	most := max(AheadBytes/2, min(n/aheadShare, mostAhead))
 	sent := span{from: (at + pageBytes - 1) &^ (pageBytes - 1)}
 	sent.to = sent.from
 	for _, part := range parts {

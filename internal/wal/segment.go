@@ -222,7 +222,7 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 		if mapped {
 			s.storeLong(payload, at, end)
 		} else {
-			s.copyAhead(payload, at)
+			s.copyAhead(payload, n, at)
 		}
 		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum(), h).Sum
 		return end
