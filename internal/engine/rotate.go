@@ -175,7 +175,8 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	plan.size, plan.records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
-	if e.reserveGiven.Load() {                             // to deletes, a fifth of it: the flush needs the rest
+	// To deletes a fifth of the space that was put aside is given: the flush needs the rest.
+	if e.reserveGiven.Load() {
 		plan.size = (max(plan.size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
 	return func() error {

@@ -63,8 +63,8 @@ func (a *ahead) next(to int64) span {
 	return s
 }
 
-// copyAhead copies the parts of a payload of n bytes to offset at of the arena, writes what it can of it to
-// the file. What cannot be written is left to WriteOut, which says why.
+// copyAhead copies the parts of a payload of n bytes to offset at of the arena, and writes what it
+// can of it to the file. What cannot be written is left to WriteOut, which says why.
 func (s *Segment) copyAhead(parts [][]byte, n int, at int64) {
 	device, _ := s.f.(vfs.WriteStarter)
 	ok := true
@@ -73,8 +73,8 @@ func (s *Segment) copyAhead(parts [][]byte, n int, at int64) {
 	sent.to = sent.from
 	for _, part := range parts {
 		for len(part) > 0 {
-			n := copy(s.buf[at:], part[:min(len(part), most)])
-			at, part = at+int64(n), part[n:]
+			copied := copy(s.buf[at:], part[:min(len(part), most)])
+			at, part = at+int64(copied), part[copied:]
 			if piece := at&^(pageBytes-1) - sent.to; ok && piece >= int64(most) {
 				if _, err := s.f.WriteAt(s.buf[sent.to:sent.to+piece], sent.to); err != nil {
 					ok = false

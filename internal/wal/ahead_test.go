@@ -17,6 +17,15 @@ import (
 
 const aheadSize = 2 << 20
 
+// linked makes a segment whose link is in the file.
+func linked(t *testing.T, fsys vfs.FS) *Segment {
+	t.Helper()
+	s := create(t, fsys, 1, aheadSize)
+	s.Link(0, 0, 0)
+	check(t, s.WriteOut())
+	return s
+}
+
 // long appends a commit of one put of n random bytes, in three parts as the engine gives them.
 func long(s *Segment, seq uint64, n int) {
 	value := make([]byte, n)
@@ -137,9 +146,7 @@ func TestWhatWentAheadIsNoFrame(t *testing.T) {
 func TestGoingAheadFails(t *testing.T) {
 	for at := int64(1); at < 4; at++ {
 		fsys := faultfs.New(memfs.New())
-		s := create(t, fsys, 1, aheadSize)
-		s.Link(0, 0, 0)
-		check(t, s.WriteOut())
+		s := linked(t, fsys)
 		rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, At: at, Sticky: true, Do: faultfs.Short(faultfs.Half, syscall.EIO)})
 		long(s, 1, 4*AheadBytes)
 		if err := s.WriteOut(); !errors.Is(err, syscall.EIO) {
@@ -154,9 +161,7 @@ func TestGoingAheadFails(t *testing.T) {
 // What was given up may stand in the file; what is appended in its place is written.
 func TestWhatWentAheadIsGivenUp(t *testing.T) {
 	fsys := memfs.New()
-	s := create(t, fsys, 1, aheadSize)
-	s.Link(0, 0, 0)
-	check(t, s.WriteOut())
+	s := linked(t, fsys)
 	long(s, 1, 3*AheadBytes)
 	s.Abandon()
 	for seq := range uint64(5) {
@@ -170,8 +175,7 @@ func TestWhatWentAheadIsGivenUp(t *testing.T) {
 // A round writes what was there when it began, though a frame goes ahead meanwhile.
 func TestGoingAheadOfARound(t *testing.T) {
 	fsys := memfs.New()
-	s := create(t, fsys, 1, aheadSize)
-	s.Link(0, 0, 0)
+	s := linked(t, fsys)
 	commit(s, 1, 0, "a")
 	from, to := s.written.Load(), s.tail.Load()
 	long(s, 2, 2*AheadBytes)

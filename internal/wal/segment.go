@@ -194,7 +194,7 @@ func (s *Segment) Room(n int) bool {
 }
 
 // Append encodes a frame, whose payload comes in parts, into the arena. It is not written to
-// the file yet, unless that is the arena. Append returns the offset of the payload. There must
+// the file yet, unless that is the arena, or but for pieces of a long one. Append returns the offset of the payload. There must
 // be Room.
 func (s *Segment) Append(h frame.Header, payload ...[]byte) (at int64) {
 	off := s.tail.Load()
