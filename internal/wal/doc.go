@@ -1,7 +1,8 @@
 // Package wal reads and writes log segments. A segment's file and its arena in
 // memory hold the same bytes at the same offsets: a commit is encoded once, into
-// the arena, and reaches the file with one WriteAt for everything that is new. Or the
-// arena is the file, mapped, and it is there with that (CreateMapped).
+// the arena, and reaches the file with one WriteAt for everything that is new, but for pieces
+// of long ones, which go ahead (AheadBytes). Or the arena is the file, mapped, and it is there
+// with that (CreateMapped).
 //
 // # Format
 //
