@@ -58,9 +58,10 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if c.spare != nil && c.spare.Seg.Mapped() { // too small. An empty segment costs less than to give it up, which takes a sync
 		e.rotate(c.lastEnd())
 	}
+	sealed := e.oldestSealed()
 	err := e.prepareSpare(need, count, false)
-	if errors.Is(err, base.ErrNoSpace) && e.flushErr == nil && e.oldestSealed() != nil {
-		return false, e.awaitFlush() // memtables that wait for the store to rest hold space
+	if errors.Is(err, base.ErrNoSpace) && e.flushErr == nil && (sealed != nil || e.oldestSealed() != nil) {
+		return false, e.awaitFlush() // memtables that wait for the store to rest hold space, or did when the spare was tried
 	}
 	return false, err
 }
@@ -184,7 +185,8 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 			e.dropSpare(old)
 		}
 		m, err := e.newMemory(plan)
-		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
+		if reserve.IsFull(err) {
+			e.freeSpace()
 			m, err = e.newMemory(plan)
 		}
 		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.size > least; {

@@ -68,7 +68,7 @@ func TestCutFileEndsTheProcess(t *testing.T) {
 	}
 	onDisk(t, 1<<20) // or skip
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCutFileEndsTheProcess$")
-	cmd.Env = append(os.Environ(), "CAIRN_CUT=1")
+	cmd.Env = append(os.Environ(), "CAIRN_CUT=1", "TMPDIR="+t.TempDir()) // what dies leaves its files
 	out, err := cmd.CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("unexpected fault address")) || bytes.Contains(out, []byte("survived")) {
 		t.Errorf("%v\n%s", err, out)
