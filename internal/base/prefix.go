@@ -21,6 +21,14 @@ func Head(key []byte) uint64 {
 	return shortHead(key)
 }
 
+// HeadBehind is Head of what stands behind the first n bytes of key.
+func HeadBehind(key []byte, n int) uint64 {
+	if last := len(key) - 8; last >= 0 && n > last {
+		return binary.BigEndian.Uint64(key[last:]) << (8 * (n - last))
+	}
+	return Head(key[n:])
+}
+
 func shortHead(key []byte) uint64 {
 	var h uint64
 	for i, c := range key {

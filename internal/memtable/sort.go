@@ -47,15 +47,15 @@ type span struct {
 
 // sorter is the memory of a sort, which is used again unless it is large: the Go heap is
 // not counted to Memory.
-type sorter struct{ refs, spare []ref }
+type sorter struct{ spare []ref }
 
 var sorters recycle.Pool[sorter]
 
-// keptRefs is how many refs a sorter may have room for that is kept: two megabytes.
+// keptRefs is how many refs a sorter may have room for that is kept: a megabyte.
 const keptRefs = 64 << 10
 
 func (s *sorter) recycle() {
-	if cap(s.refs) <= keptRefs {
+	if cap(s.spare) <= keptRefs {
 		sorters.Put(s)
 	}
 }
@@ -65,22 +65,11 @@ func (s *sorter) recycle() {
 func (s *set) sortSpans(spans []span) chunk {
 	mem := sorters.Get()
 	defer mem.recycle()
-	var c chunk
-	c.common, c.length = commonKey(spans)
-	total := 0
-	for _, sp := range spans {
-		total += sp.to - sp.from
+	c, ok := gather(spans, fewKeys(spans))
+	if !ok {
+		c, _ = gather(spans, commonKey(spans))
 	}
-	mem.refs = slices.Grow(mem.refs[:0], total)
-	for _, sp := range spans {
-		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
-			if kind, key := sp.t.key(rec); kind != base.KindRangeDelete {
-				mem.refs = append(mem.refs, makeRef(sp.num, rec, base.Head(key[len(c.common):])))
-			}
-		}
-	}
-	mem.sort()
-	c.refs = slices.Clone(mem.refs)
+	mem.sort(c.refs)
 	if !c.exact() {
 		s.sortTies(c.refs)
 	}
@@ -88,73 +77,151 @@ func (s *set) sortSpans(spans []span) chunk {
 	return c
 }
 
-// commonKey returns what the keys of all puts and deletes begin with, and how long they
-// are: 0 if they are not all alike.
-func commonKey(spans []span) (common []byte, length int) {
-	none := true
+// gather returns the puts and deletes of some spans as they come, and reports whether all of their
+// keys begin with common.
+func gather(spans []span, common []byte) (c chunk, ok bool) {
+	c.common = bytes.Clone(common)
+	total := 0
 	for _, sp := range spans {
-		for rec := sp.from; rec < sp.to; rec++ {
-			switch kind, key := sp.t.key(uint32(rec)); {
+		total += sp.to - sp.from
+	}
+	c.refs = make([]ref, 0, total)
+	for _, sp := range spans {
+		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
+			kind, key := sp.t.key(rec)
+			switch {
 			case kind == base.KindRangeDelete:
-			case none:
-				common, length, none = key, len(key), false
-			default:
-				common = common[:base.CommonPrefix(common, key)]
-				if len(key) != length {
-					length = 0
-				}
+				continue
+			case !bytes.HasPrefix(key, common):
+				return chunk{}, false
+			case len(c.refs) == 0:
+				c.length = len(key)
+			case len(key) != c.length:
+				c.length = 0
+			}
+			c.refs = append(c.refs, makeRef(sp.num, rec, base.HeadBehind(key, len(common))))
+		}
+	}
+	return c, true
+}
+
+// fewKeys returns what some of the keys begin with: as a rule all of them do.
+func fewKeys(spans []span) []byte {
+	var p prefix
+	for _, sp := range spans {
+		for _, rec := range []int{sp.from, (sp.from + sp.to) / 2, sp.to - 1} {
+			if sp.from < sp.to {
+				p.add(sp.t.key(uint32(rec)))
 			}
 		}
 	}
-	return bytes.Clone(common), length
+	return p.common
+}
+
+// commonKey returns what the keys of all puts and deletes begin with.
+func commonKey(spans []span) []byte {
+	var p prefix
+	for _, sp := range spans {
+		for rec := sp.from; rec < sp.to; rec++ {
+			p.add(sp.t.key(uint32(rec)))
+		}
+	}
+	return p.common
+}
+
+// prefix is what the keys of some puts and deletes begin with.
+type prefix struct {
+	common []byte
+	some   bool
+}
+
+func (p *prefix) add(kind base.Kind, key []byte) {
+	switch {
+	case kind == base.KindRangeDelete:
+	case p.some:
+		p.common = p.common[:base.CommonPrefix(p.common, key)]
+	default:
+		p.common, p.some = key, true
+	}
 }
 
 // fewRefs are sorted by comparisons.
 const fewRefs = 128
 
-// sort sorts the refs, which come by record, by head, and those of one head by record,
-// the newest first. Keys that come in order, as a load's often do, cost one look. Others
-// are sorted by their bytes, the last one first, those that are the same everywhere left
-// out (LSD radix sort).
-func (s *sorter) sort() {
+// sort sorts refs, which come by record, by head, and those of one head by record, the newest
+// first. Keys that come in order, as a load's often do, cost one look. Others are sorted by the
+// bits of their heads that are not the same everywhere, the last ones first (LSD radix sort).
+func (s *sorter) sort(refs []ref) {
 	ordered, differ := true, uint64(0)
-	for i := 1; i < len(s.refs); i++ {
-		ordered = ordered && s.refs[i-1].head < s.refs[i].head
-		differ |= s.refs[i-1].head ^ s.refs[i].head
+	for i := 1; i < len(refs); i++ {
+		ordered = ordered && refs[i-1].head < refs[i].head
+		differ |= refs[i-1].head ^ refs[i].head
 	}
 	if ordered {
 		return
 	}
-	if len(s.refs) <= fewRefs {
-		slices.SortFunc(s.refs, func(a, b ref) int { return cmp.Or(cmp.Compare(a.head, b.head), newerFirst(a, b)) })
+	if len(refs) <= fewRefs {
+		slices.SortFunc(refs, func(a, b ref) int { return cmp.Or(cmp.Compare(a.head, b.head), newerFirst(a, b)) })
 		return
 	}
-	slices.Reverse(s.refs) // every pass keeps the order of equals
-	s.spare = slices.Grow(s.spare[:0], len(s.refs))[:len(s.refs)]
-	for shift := bits.TrailingZeros64(differ) &^ 7; shift < 64; shift += 8 {
-		if differ>>shift&0xFF != 0 {
-			s.pass(shift)
-		}
+	slices.Reverse(refs) // every pass keeps the order of equals
+	s.spare = slices.Grow(s.spare[:0], len(refs))[:len(refs)]
+	from, to := refs, s.spare
+	for differ != 0 {
+		var d digit
+		d, differ = lastDigit(differ)
+		d.pass(from, to)
+		from, to = to, from
+	}
+	if &from[0] != &refs[0] {
+		copy(refs, from)
 	}
 }
 
-// pass sorts by the eight bits from shift on.
-func (s *sorter) pass(shift int) {
+// digit is what one pass sorts by: up to eight bits of a head, of one byte or of two. Of decimal
+// numbers it is two decimal digits.
+type digit struct {
+	shift [2]uint // to where the parts stand in the digit
+	mask  [2]uint64
+}
+
+func (d *digit) of(head uint64) uint8 {
+	return uint8(head>>(d.shift[0]&63)&d.mask[0] | head>>(d.shift[1]&63)&d.mask[1])
+}
+
+// lastDigit returns the digit of the last of some bits, and the bits that it leaves.
+func lastDigit(differ uint64) (d digit, rest uint64) {
+	width := 0
+	for i := 0; i < 2 && differ != 0; i++ {
+		low := bits.TrailingZeros64(differ)
+		whole := differ & (0xFF << (low &^ 7)) // in one byte
+		n := bits.Len64(whole) - low
+		if width+n > 8 {
+			break
+		}
+		d.shift[i], d.mask[i] = uint(low-width), (1<<n-1)<<width
+		width += n
+		differ &^= whole
+	}
+	return d, differ
+}
+
+// pass copies refs in the order of a digit.
+func (d *digit) pass(from, to []ref) {
 	var next [256]int
-	for i := range s.refs {
-		next[s.refs[i].head>>shift&0xFF]++
+	for i := range from {
+		next[d.of(from[i].head)]++
 	}
 	sum := 0
 	for b, n := range next {
 		next[b] = sum
 		sum += n
 	}
-	for _, r := range s.refs {
-		b := r.head >> shift & 0xFF
-		s.spare[next[b]] = r
+	for _, r := range from {
+		b := d.of(r.head)
+		to[next[b]] = r
 		next[b]++
 	}
-	s.refs, s.spare = s.spare, s.refs
 }
 
 // sortTies sorts runs of the same head: their keys may differ further on.

@@ -108,6 +108,23 @@ func TestSortSpans(t *testing.T) {
 	}
 }
 
+// Whatever bits of the heads differ, they are sorted by all of them.
+func TestSortByBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 300 {
+		mask, value := r.Uint64()&r.Uint64()&r.Uint64(), r.Uint64()
+		refs := make([]ref, fewRefs+1+r.IntN(500))
+		for i := range refs {
+			refs[i] = makeRef(0, uint32(i), value&^mask|r.Uint64()&mask)
+		}
+		want := slices.Clone(refs)
+		slices.SortFunc(want, func(a, b ref) int { return cmp.Or(cmp.Compare(a.head, b.head), newerFirst(a, b)) })
+		if new(sorter).sort(refs); !slices.Equal(refs, want) {
+			t.Fatalf("%d heads that differ in %x are not sorted", len(refs), mask)
+		}
+	}
+}
+
 // Two chunks merged are as if they had been sorted together, also where their keys have
 // different bytes in common, and of the older one nothing changes.
 func TestMerge(t *testing.T) {
