@@ -128,7 +128,9 @@ func (e *Engine) compactor() {
 			continue
 		}
 		seq := e.Visible()
-		did, err := e.compactOnce(q.Idle(seq, e.idleAfter()), q.Idle(seq, thoroughAfter))
+		q.Look(seq, e.Epochs.Used())
+		rests := q.Idle(restAfter) || q.Unused(unusedAfter)
+		did, err := e.compactOnce(e.mayMergeIdle(&q, rests), q.Idle(thoroughAfter))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -141,10 +143,10 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
-		sleep := restAfter / 5 // commits have just been made
-		if q.Idle(seq, restAfter) {
+		sleep := unusedAfter / 2 // commits have just been made
+		if rests {
 			e.rest(seq)
-			if sleep = idleMark; q.Idle(seq, idleMark) {
+			if sleep = idleMark; q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
 			}
 		}

@@ -80,11 +80,11 @@ func checkIndexTest(t *testing.T, e *Engine, n int) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 400 {
+	for range 2000 {
 		if ok() {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
 	}
 	t.Fatalf("never: %s", what)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -14,8 +15,12 @@ import (
 // space than these, and has nothing to replay after a kill. The next commit makes a new
 // segment, as the first one after Open does.
 
-// restAfter is the quiet time after which a store comes to rest.
-const restAfter = 25 * time.Millisecond
+// A store comes to rest after so long without commits, or sooner where commits came without pauses
+// and nobody reads either.
+const (
+	restAfter   = 25 * time.Millisecond
+	unusedAfter = 8 * time.Millisecond
+)
 
 // restShare: less than one part in this many of what the tables hold is no reason for a
 // table of its own. A store of a few writes keeps them in its log.
@@ -34,14 +39,12 @@ func (e *Engine) restless(rs *tree.State) int64 {
 	return 0
 }
 
-// idleAfter is the quiet time after which tables are merged that nobody waits for.
-func (e *Engine) idleAfter() time.Duration {
+// mayMergeIdle reports whether the store has been quiet long enough for merges that nobody waits
+// for: at rest at once.
+func (e *Engine) mayMergeIdle(q *compact.Quiet, rests bool) bool {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	if e.commit.mem == nil {
-		return restAfter
-	}
-	return idleMark
+	return rests && (e.commit.mem == nil || q.Idle(idleMark))
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,

@@ -316,13 +316,13 @@ func smallMemtablesWait(t *testing.T) bool {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
 	value := bytes.Repeat([]byte{1}, 16<<10)
 	n, longest := 0, time.Duration(0)
-	for last := time.Now(); len(e.State().Layers) < 3 && longest < restAfter/2; n++ {
+	for last := time.Now(); len(e.State().Layers) < 3 && longest < unusedAfter/2; n++ {
 		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
 			t.Fatal(err)
 		}
 		longest, last = max(longest, time.Since(last)), time.Now()
 	}
-	if longest >= restAfter/2 {
+	if longest >= unusedAfter/2 {
 		return false
 	}
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })

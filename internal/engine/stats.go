@@ -9,15 +9,19 @@ import (
 )
 
 // Stats returns statistics. On a closed store they are zero.
-func (e *Engine) Stats() report.Stats {
+func (e *Engine) Stats() (s report.Stats) {
 	if e.Hold() != nil {
-		return report.Stats{}
+		return s
 	}
 	defer e.Release()
 	r := e.Reader()
-	r.Slot.Enter()
-	defer e.Leave(r)
-	rs := e.State()
+	defer e.Done(r)
+	r.Slot.Glance(func() { s = e.statsOf(e.State()) })
+	return s
+}
+
+// statsOf returns statistics of the state, which stays while it is looked at.
+func (e *Engine) statsOf(rs *tree.State) report.Stats {
 	s := report.Stats{
 		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),

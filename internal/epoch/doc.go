@@ -10,7 +10,8 @@
 // # State
 //
 // The domain has a counter, the global epoch, which starts at 1 and advances
-// with each Retire. Each slot has a local epoch (0: outside) and a snapshot word
+// with each Retire and each Used. Each slot has a local epoch, with a bit that says whether
+// its owner is inside, or was then and not since (0: never), and a snapshot word
 // (0: none, all ones: pending, otherwise the sequence + 1). Slots live in chunks
 // of 64 which are linked into a list that only grows; a bitmap per chunk says
 // which slots are registered, so scans skip the others.
@@ -39,7 +40,7 @@
 // (1) Since the epoch was loaded before R, e <= r. (2) Since the store precedes
 // R, each scan made after R that finds the reader still inside finds an epoch
 // e <= r there. Collect runs the function only after a scan, made after R, in
-// which every slot was 0 or > r; so the reader has left, by a store that the
+// which every slot was outside or > r; so the reader has left, by a store that the
 // scan saw, which orders its accesses before the free. A reader that was
 // delayed between the load and the store of e, and was missed for that reason,
 // has its pointer load after the scan and so after U: it does not find the

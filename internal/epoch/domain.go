@@ -24,7 +24,8 @@ type Domain struct {
 	global   atomic.Uint64 // the epoch; starts at 1, advances with each Retire
 	_        [slotBytes - 8]byte
 	registry registry
-	pending  atomic.Int64 // functions retired and not yet finished
+	watched  atomic.Uint64 // the epoch that Used began last
+	pending  atomic.Int64  // functions retired and not yet finished
 	mu       struct {
 		sync.Mutex
 		queue     []retired // by epoch, oldest first
@@ -141,8 +142,8 @@ func (d *Domain) trimQueue() {
 func (d *Domain) oldestInside() uint64 {
 	oldest := ^uint64(0)
 	for s := range d.registry.all() {
-		if e := s.local.Load(); e != 0 {
-			oldest = min(oldest, e)
+		if e := s.local.Load(); e&inside != 0 {
+			oldest = min(oldest, e>>1)
 		}
 	}
 	return oldest
@@ -153,6 +154,18 @@ func (d *Domain) run(batch []retired) {
 		batch[i].free()
 		d.pending.Add(-1)
 	}
+}
+
+// Used reports whether a participant has been inside since the last call, as far as that is known:
+// one that entered while that call ran may be reported again.
+func (d *Domain) Used() (used bool) {
+	since := d.watched.Swap(d.global.Add(1))
+	for s := range d.registry.all() {
+		if e := s.local.Load(); e&inside != 0 || e>>1 >= since && e != 0 {
+			used = true
+		}
+	}
+	return used
 }
 
 // Snapshots appends to dst the sequence of every snapshot that is open, in no

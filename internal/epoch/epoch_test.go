@@ -488,3 +488,41 @@ func BenchmarkRetire(b *testing.B) {
 		d.Retire(func() { n++ })
 	}
 }
+
+// TestUsed: who was inside since the last look is noticed, but for glances.
+func TestUsed(t *testing.T) {
+	d := New()
+	a, b := d.Register(), d.Register()
+	look := func(want bool) {
+		t.Helper()
+		if got := d.Used(); got != want {
+			t.Errorf("used: %v", got)
+		}
+	}
+	look(false)
+	a.Enter()
+	look(true) // it is inside
+	a.Exit()
+	look(false) // it was inside only when looked at before
+	b.Enter()
+	b.Exit()
+	look(true)
+	look(false)
+	b.Glance(func() {
+		if !b.Inside() {
+			t.Error("a glance is not inside")
+		}
+		b.Glance(func() {})
+		look(true)
+	})
+	look(false)
+	b.Enter()
+	b.Exit()
+	b.Glance(func() {})
+	look(true) // what was before the glance
+	freed := false
+	d.Retire(func() { freed = true })
+	if !freed {
+		t.Error("who has left keeps what is retired")
+	}
+}

@@ -16,6 +16,9 @@ const (
 // slotBytes is two cache lines, because processors prefetch lines in pairs.
 const slotBytes = 128
 
+// inside is set in Slot.local from the outermost Enter to its Exit.
+const inside = 1
+
 // slotFieldBytes is what the named fields of Slot take where pointers have 8 bytes.
 const slotFieldBytes = 40
 
@@ -23,7 +26,7 @@ const slotFieldBytes = 40
 // in and for the snapshot it has open. One goroutine at a time may use it,
 // except Snapshot, which any goroutine may call.
 type Slot struct {
-	local    atomic.Uint64 // epoch of the outermost Enter; 0 outside
+	local    atomic.Uint64 // twice the epoch of the outermost Enter, + 1 inside; 0: not used yet
 	snapshot atomic.Uint64 // snapshotNone, snapshotPending or the sequence + 1
 	domain   *Domain
 	home     *chunk
@@ -38,7 +41,7 @@ type Slot struct {
 func (s *Slot) Enter() {
 	s.depth++
 	if s.depth == 1 {
-		s.local.Store(s.domain.global.Load())
+		s.local.Store(s.domain.global.Load()<<1 | inside)
 	}
 }
 
@@ -46,12 +49,24 @@ func (s *Slot) Enter() {
 // inside the outermost one may be used after it, unless it is pinned otherwise.
 func (s *Slot) Exit() {
 	if s.depth == 1 {
-		s.local.Store(0)
+		s.local.Store(s.local.Load() &^ inside)
 	}
 	s.depth--
 	if invariants.Enabled && s.depth < 0 {
 		panic("cairn: epoch.Slot: Exit without Enter")
 	}
+}
+
+// Glance calls f between Enter and Exit, which Domain.Used does not notice once they are over.
+func (s *Slot) Glance(f func()) {
+	before := s.local.Load()
+	s.Enter()
+	defer func() {
+		if s.Exit(); s.depth == 0 {
+			s.local.Store(before)
+		}
+	}()
+	f()
 }
 
 // Inside reports whether the owner is between Enter and Exit. For assertions;

@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"slices"
+	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -135,7 +136,7 @@ func (rs *State) Split(n int) [][]byte {
 	}
 	lows := [][]byte{nil}
 	if n = min(n, int(inMemory/splitBytes)); n > 1 && inMemory >= rs.RawBytes() {
-		largest.Sort()
+		rs.sort()
 		for i := 1; i < n; i++ {
 			if low := bytes.Clone(largest.Part(i, n)); bytes.Compare(low, lows[i-1]) > 0 {
 				lows = append(lows, low)
@@ -145,6 +146,15 @@ func (rs *State) Split(n int) [][]byte {
 		}
 	}
 	return lows
+}
+
+// sort sorts memtables, side by side.
+func (rs *State) sort() {
+	var sorting sync.WaitGroup
+	defer sorting.Wait()
+	for _, l := range rs.Layers {
+		sorting.Go(l.Mem.Sort)
+	}
 }
 
 // Whole reads everything in a state of memtables and tables: of rs, which is to outlast
