@@ -128,7 +128,7 @@ func (e *Engine) compactor() {
 			continue
 		}
 		seq := e.Visible()
-		q.Look(seq, e.Epochs.Used())
+		q.Look(seq, e.Epochs.Used() || e.Held() > 0)
 		rests := q.Idle(restAfter) || q.Unused(unusedAfter)
 		did, err := e.compactOnce(e.mayMergeIdle(&q, rests), q.Idle(thoroughAfter))
 		switch {
@@ -143,7 +143,7 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
-		sleep := unusedAfter / 2 // commits have just been made
+		sleep := unusedAfter / 3 // commits have just been made
 		if rests {
 			e.rest(seq)
 			if sleep = idleMark; q.Idle(idleMark) {

@@ -19,7 +19,7 @@ import (
 // and nobody reads either.
 const (
 	restAfter   = 25 * time.Millisecond
-	unusedAfter = 8 * time.Millisecond
+	unusedAfter = 6 * time.Millisecond
 )
 
 // restShare: less than one part in this many of what the tables hold is no reason for a

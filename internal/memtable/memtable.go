@@ -307,7 +307,11 @@ func (t *Table) Touch(rec uint32, value bool) (sum byte) {
 			return sum
 		}
 	}
-	return sum + t.buf[t.at[rec]]
+	at := int(t.at[rec])
+	if sum += t.buf[at]; value && at+64 < len(t.buf) {
+		sum += t.buf[at+64]
+	}
+	return sum
 }
 
 // Record is one record in the order of insertion, for conflict checks.

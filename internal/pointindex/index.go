@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/arena"
 )
@@ -42,6 +43,9 @@ type Index struct {
 }
 
 // newIndex returns an empty index with room for n entries.
+// touchedAtOnce bounds how long the process's memory is busy.
+const touchedAtOnce = 2 << 20
+
 func newIndex(n int, budget *arena.Budget) (*Index, error) {
 	lines := max(1, (n+lineLoad-1)/lineLoad)
 	mem, err := arena.Map(lines * lineBytes)
@@ -49,6 +53,9 @@ func newIndex(n int, budget *arena.Budget) (*Index, error) {
 		return nil, err
 	}
 	arena.AdviseHuge(mem)
+	for part := range slices.Chunk(mem, touchedAtOnce) { // else each page costs two faults: it is read first
+		arena.Touch(part)
+	}
 	budget.Add(arena.ClassIndex, int64(len(mem)))
 	return &Index{mem: mem, lines: uint64(lines), budget: budget}, nil
 }
