@@ -254,13 +254,48 @@ func (h *Heap) grow(limit int64) (int, error) {
 		}
 		c = newChunk(mem, len(h.mu.chunks) > 0 && room >= HugeBytes)
 	}
+	return h.insert(c), nil
+}
+
+// insert adds a chunk, all of which is free, and returns its index.
+func (h *Heap) insert(c *chunk) int {
 	i, _ := find(h.mu.chunks, c.base)
 	h.mu.chunks = slices.Insert(h.mu.chunks, i, c)
 	h.mu.runs.insert(i, c.runs())
 	h.measure(c)
 	h.mu.mapped += HugeBytes
 	h.count(c.counted())
-	return i, nil
+	return i
+}
+
+// Ready brings free memory into the process, as Touch does, until n bytes are at hand, the budget's
+// use would exceed limit, or goOn says no. It is for a caller who has time before n bytes are
+// allocated. Memory that is not needed then goes with the next Trim, or as scarcity wants it.
+func (h *Heap) Ready(n, limit int64, goOn func() bool) {
+	for h.Spare() < n && h.budget.Used()+HugeBytes <= limit && goOn() && h.ready() {
+	}
+}
+
+// ready brings one more chunk into the process, and reports whether it did.
+func (h *Heap) ready() bool {
+	mem, err := Map(HugeBytes)
+	if err != nil {
+		return false
+	}
+	c := newChunk(mem, true)
+	Touch(mem)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.insert(c)
+	h.unmapFree(math.MaxInt) // if it was closed meanwhile
+	return !h.mu.closed
+}
+
+// Trim unmaps memory of which nothing is allocated, but for what the next demand may want.
+func (h *Heap) Trim() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmapFree(spareChunks)
 }
 
 // admit makes sure that growing by growth bytes keeps the budget within limit,

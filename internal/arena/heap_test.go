@@ -590,3 +590,38 @@ func TestHeapReservedFramesAreNoRoom(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReady: memory is at hand before it is needed, within the limit, and goes again.
+func TestReady(t *testing.T) {
+	b := NewBudget(64 << 20)
+	h := NewHeap(b, ClassPages)
+	yes := func() bool { return true }
+	h.Ready(5<<20, 3<<20, yes)
+	if n := h.Spare(); n != HugeBytes {
+		t.Errorf("%d bytes are at hand, a limit of 3 MiB allows for %d", n, HugeBytes)
+	}
+	h.Ready(5<<20, 64<<20, yes)
+	if n := h.Spare(); n != 3*HugeBytes || b.Used() != n {
+		t.Errorf("%d bytes are at hand and %d are counted, want %d", n, b.Used(), 3*HugeBytes)
+	}
+	asked := 0
+	h.Ready(64<<20, 64<<20, func() bool { asked++; return asked < 2 })
+	if n := h.Spare(); n != 4*HugeBytes {
+		t.Errorf("%d bytes are at hand, want one step more", n)
+	}
+	p, err := h.Alloc(100 << 10)
+	if err != nil || b.Used() != 4*HugeBytes {
+		t.Errorf("%v; %d bytes are counted, want no more than there were", err, b.Used())
+	}
+	h.Trim()
+	if n := h.Mapped(); n != 2*HugeBytes {
+		t.Errorf("%d bytes are mapped, want those in use and a spare", n)
+	}
+	if err := errors.Join(h.Free(p), h.Close()); err != nil {
+		t.Error(err)
+	}
+	h.Ready(5<<20, 64<<20, yes)
+	if n := h.Mapped(); n != 0 || b.Used() != 0 {
+		t.Errorf("%d bytes are mapped and %d counted by a heap that is closed", n, b.Used())
+	}
+}

@@ -27,6 +27,16 @@ func (c *Cache) Prepare(p *Page, size int, fill func(dst []byte)) *Page {
 	return p
 }
 
+// Ready brings memory for pages of n bytes into the process, as far as Prepare would take it, unless
+// goOn says no. Trim gives back what nothing was put into.
+func (c *Cache) Ready(n int64, goOn func() bool) {
+	limit := c.budget.Limit()
+	c.heap.Ready(min(n, limit/preparedDivisor), c.soft-limit/untakenDivisor, goOn)
+}
+
+// Trim gives memory back that no page needs.
+func (c *Cache) Trim() { c.heap.Trim() }
+
 // Adopt makes a prepared page the one of s, which nobody has filled or is filling.
 func (c *Cache) Adopt(s *Slot, p *Page) {
 	invariants.Assert(s.p.Load() == nil, "cache: a page is adopted by a slot that has one")

@@ -113,6 +113,20 @@ type Input struct {
 	Tables []*base.TableMeta
 }
 
+// Edit returns what the job changes in the manifest, but for tables that it writes.
+func (j *Job) Edit() *manifest.Edit {
+	edit := &manifest.Edit{}
+	for _, in := range j.Inputs {
+		for _, t := range in.Tables {
+			edit.Removed = append(edit.Removed, manifest.Removed{Level: in.Level, Num: t.Num})
+			if j.Move {
+				edit.Added = append(edit.Added, manifest.Added{Level: j.OutLevel, Table: t})
+			}
+		}
+	}
+	return edit
+}
+
 // Bytes returns the size of the job's inputs.
 func (j *Job) Bytes() (n int64) {
 	for _, in := range j.Inputs {

@@ -123,6 +123,7 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) bool {
 func (e *Engine) compactor() {
 	delay := retryDelay
 	var q compact.Quiet
+	var prepared uint64 // the newest sequence when rest was prepared last
 	for e.stopped.Err() == nil {
 		if e.mergeForScans() {
 			continue
@@ -130,7 +131,7 @@ func (e *Engine) compactor() {
 		seq := e.Visible()
 		q.Look(seq, e.Epochs.Used() || e.Held() > 0)
 		rests := q.Idle(restAfter) || q.Unused(unusedAfter)
-		did, err := e.compactOnce(e.mayMergeIdle(&q, rests), q.Idle(thoroughAfter))
+		did, err := e.compactOnce(rests && e.mayMergeIdle(&q), q.Idle(thoroughAfter))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -143,11 +144,19 @@ func (e *Engine) compactor() {
 			delay = retryDelay
 			continue
 		}
-		sleep := unusedAfter / 3 // commits have just been made
-		if rests {
-			e.rest(seq)
-			if sleep = idleMark; q.Idle(idleMark) {
+		sleep := idleMark
+		switch {
+		case rests:
+			if e.rest(seq); q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
+			}
+		case !e.restless(e.State()):
+			sleep = restAfter / 5 // commits have just been made
+		default:
+			sleep = unusedAfter / 3
+			if q.Unused(sleep) && prepared != seq {
+				prepared = seq
+				e.prepareRest(seq)
 			}
 		}
 		e.sleepUntil(sleep, e.wakeMerge)
@@ -235,15 +244,7 @@ func (e *Engine) ensureManifest() error {
 // runJob merges a job's tables, or moves them where nothing has to be rewritten.
 func (e *Engine) runJob(job *compact.Job) error {
 	start := time.Now()
-	edit := &manifest.Edit{}
-	for _, in := range job.Inputs {
-		for _, t := range in.Tables {
-			edit.Removed = append(edit.Removed, manifest.Removed{Level: in.Level, Num: t.Num})
-			if job.Move {
-				edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Table: t})
-			}
-		}
-	}
+	edit := job.Edit()
 	var tables []*tree.Handle
 	var err error
 	if !job.Move {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/cairndb/cairn/internal/compact"
@@ -26,25 +27,26 @@ const (
 // table of its own. A store of a few writes keeps them in its log.
 const restShare = 10
 
-// restless returns the bytes of log that wait for the store to come to rest; 0 if what
-// memtables hold is too little to be merged with the tables. commit.mu is held.
-func (e *Engine) restless(rs *tree.State) int64 {
-	m := e.commit.mem
-	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil {
-		return 0
-	}
-	if n := rs.LogBytes(); n >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare) {
-		return n
-	}
-	return 0
+// restless reports whether memtables hold enough to be merged with the tables.
+func (e *Engine) restless(rs *tree.State) bool {
+	return rs.LogBytes() >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare)
 }
 
-// mayMergeIdle reports whether the store has been quiet long enough for merges that nobody waits
-// for: at rest at once.
-func (e *Engine) mayMergeIdle(q *compact.Quiet, rests bool) bool {
+// restlessBytes returns the bytes of log that wait for the store to come to rest. commit.mu is held.
+func (e *Engine) restlessBytes(rs *tree.State) int64 {
+	m := e.commit.mem
+	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil || !e.restless(rs) {
+		return 0
+	}
+	return rs.LogBytes()
+}
+
+// mayMergeIdle reports whether a store that has been quiet for a while may be merged where nobody
+// waits for it: at rest at once.
+func (e *Engine) mayMergeIdle(q *compact.Quiet) bool {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	return rests && (e.commit.mem == nil || q.Idle(idleMark))
+	return e.commit.mem == nil || q.Idle(idleMark)
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,
@@ -82,11 +84,29 @@ func (e *Engine) rest(seq uint64) {
 	}
 }
 
+// prepareRest does beforehand, while nobody uses the store and it is about to come to rest, what
+// everything will be merged with sooner then: it sorts the memtables and fetches memory for pages.
+// It ends if there is a commit.
+func (e *Engine) prepareRest(seq uint64) {
+	r := e.Reader()
+	defer e.Done(r)
+	var rs *tree.State
+	r.Slot.Glance(func() { rs = e.Acquire(r.Slot) })
+	defer rs.Unref()
+	if !rs.WorthMergingAll(tree.RestMerge) {
+		return
+	}
+	var sorting sync.WaitGroup
+	sorting.Go(rs.Sort)
+	e.pages.Ready(rs.LiveBytes(), func() bool { return e.Visible() == seq && e.stopped.Err() == nil })
+	sorting.Wait()
+}
+
 // maySeal reports whether memtables hold enough for a table, none of them waits for the flusher
 // (after which one merge does for all), and every commit's outcome is known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restless(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
+	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restlessBytes(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu
@@ -169,6 +189,7 @@ func (e *Engine) tidy() {
 	e.logs.Clear(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)
+	e.pages.Trim()
 	e.prepared()
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/config"
@@ -325,7 +326,7 @@ func smallMemtablesWait(t *testing.T) bool {
 	if longest >= unusedAfter/2 {
 		return false
 	}
-	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
+	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 && e.counters.Flushes.Load() > 0 })
 	if flushes := e.counters.Flushes.Load(); flushes != 1 {
 		t.Errorf("%d flushes, want one merge of everything", flushes)
 	}
@@ -390,4 +391,34 @@ func TestPartOfAMergeFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRestIsPrepared: what is about to be merged is sorted, and memory for it at hand, unless there
+// is a commit.
+func TestRestIsPrepared(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
+	e.merging.Lock() // it does not rest meanwhile
+	value := bytes.Repeat([]byte{1}, 1<<10)
+	for i := range 1000 {
+		if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := func() int64 { return e.budget.UsedBy(arena.ClassPages) }
+	before := used()
+	e.prepareRest(e.Visible() - 1)
+	if n := used(); n != before {
+		t.Errorf("pages take %d bytes, %d before, though there was a commit", n, before)
+	}
+	e.prepareRest(e.Visible())
+	if n := used(); n < before+arena.HugeBytes {
+		t.Errorf("pages take %d bytes, %d before", n, before)
+	}
+	for _, l := range e.State().Layers {
+		if l.Mem.Len() > 1 && l.Mem.Part(1, 2) == nil {
+			t.Errorf("a memtable of %d records is not sorted", l.Mem.Len())
+		}
+	}
+	e.merging.Unlock()
+	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 }

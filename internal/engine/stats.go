@@ -52,7 +52,7 @@ func (e *Engine) owed(rs *tree.State) int64 {
 			debt++
 		}
 	}
-	return debt + e.restless(rs)
+	return debt + e.restlessBytes(rs)
 }
 
 func (e *Engine) emit(ev report.Event) {

@@ -110,6 +110,16 @@ func (t *Table) Buffer() []byte { return t.buf }
 // Len returns the number of records, truncated ones left out.
 func (t *Table) Len() int { return int(min(t.count.Load(), t.limit.Load())) }
 
+// Keys returns how many keys the records are of. It looks at each.
+func (t *Table) Keys() (n int) {
+	for _, prev := range t.prev[:t.Len()] {
+		if prev == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Fits reports whether n more records can be inserted.
 func (t *Table) Fits(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
 

@@ -136,7 +136,7 @@ func (rs *State) Split(n int) [][]byte {
 	}
 	lows := [][]byte{nil}
 	if n = min(n, int(inMemory/splitBytes)); n > 1 && inMemory >= rs.RawBytes() {
-		rs.sort()
+		rs.Sort()
 		for i := 1; i < n; i++ {
 			if low := bytes.Clone(largest.Part(i, n)); bytes.Compare(low, lows[i-1]) > 0 {
 				lows = append(lows, low)
@@ -148,13 +148,25 @@ func (rs *State) Split(n int) [][]byte {
 	return lows
 }
 
-// sort sorts memtables, side by side.
-func (rs *State) sort() {
+// Sort sorts memtables, side by side.
+func (rs *State) Sort() {
 	var sorting sync.WaitGroup
 	defer sorting.Wait()
 	for _, l := range rs.Layers {
-		sorting.Go(l.Mem.Sort)
+		if l.Mem != nil {
+			sorting.Go(l.Mem.Sort)
+		}
 	}
+}
+
+// LiveBytes returns about how many bytes memtables hold that none of their own hides.
+func (rs *State) LiveBytes() (n int64) {
+	for _, l := range rs.Layers {
+		if l.Mem != nil && l.Mem.Len() > 0 {
+			n += l.Mem.LogBytes() * int64(l.Mem.Keys()) / int64(l.Mem.Len())
+		}
+	}
+	return n
 }
 
 // Whole reads everything in a state of memtables and tables: of rs, which is to outlast

@@ -2,7 +2,9 @@ package tree
 
 import (
 	"bytes"
+	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -21,15 +23,15 @@ type Layer struct {
 // Intact returns an error if the log that layers were read from is not what was committed
 // (wal.Segment.Intact).
 func Intact(layers []*Layer) error {
-	for _, l := range layers {
-		if l.Mem == nil || l.Mem.Seg == nil {
-			continue
-		}
-		if err := l.Mem.Seg.Intact(); err != nil {
-			return err
+	errs := make([]error, len(layers))
+	var looking sync.WaitGroup
+	for i, l := range layers {
+		if l.Mem != nil && l.Mem.Seg != nil {
+			looking.Go(func() { errs[i] = l.Mem.Seg.Intact() })
 		}
 	}
-	return nil
+	looking.Wait()
+	return errors.Join(errs...)
 }
 
 // Tables returns the ingested tables.

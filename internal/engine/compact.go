@@ -7,21 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/reserve"
-	"github.com/cairndb/cairn/internal/tree"
 )
-
-// Verify reads and checks every byte of every table: see tree.State.Verify.
-func (e *Engine) Verify(ctx context.Context, progress func(done, total int64)) (tree.Report, error) {
-	if err := e.Hold(); err != nil {
-		return tree.Report{}, err
-	}
-	defer e.Release()
-	r := e.Reader()
-	defer e.Done(r)
-	rs := e.Acquire(r.Slot)
-	defer rs.Unref()
-	return rs.Verify(ctx, progress)
-}
 
 // Compact flushes and merges everything that overlaps [low, high) down to the
 // last level, and then works off what debt is left.
