@@ -129,3 +129,32 @@ func TestDiskFullOfWaitingMemtables(t *testing.T) {
 		})
 	}
 }
+
+// TestRoomAfterTheFlood: everything on a full disk was deleted by one delete, which stands in the small
+// active segment: a put that does not fit behind it finds space in the end, too.
+func TestRoomAfterTheFlood(t *testing.T) {
+	for _, memory := range []int64{4 << 20, 16 << 20, 64 << 20} {
+		for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+			for disk := int64(12); disk <= 24; disk += 4 {
+				t.Run(fmt.Sprintf("memory %d MiB, disk %d MiB, %v", memory>>20, disk, d), func(t *testing.T) {
+					t.Parallel()
+					m := memfs.New()
+					m.StopJournal()
+					m.SetCapacity(disk << 20)
+					db := openAt(t, "/db", &cairn.Options{FS: m, Memory: memory, Durability: d})
+					fillDisk(t, db, 20_000)
+					check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{}) }))
+					err := cairn.ErrNoSpace
+					for deadline := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+						if err = db.Put(b("after"), make([]byte, 60_000)); err != nil {
+							expect(t, err, cairn.ErrNoSpace)
+						}
+					}
+					if s := db.Stats(); err != nil {
+						t.Errorf("%v; log %d, tables %d, used %d", err, s.LogBytes, s.Tables, m.Used())
+					}
+				})
+			}
+		}
+	}
+}

@@ -122,7 +122,7 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) bool {
 // compactor merges tables while there is debt.
 func (e *Engine) compactor() {
 	delay := retryDelay
-	var q compact.Quiet
+	q := compact.Quiet{Long: restAfter}
 	var prepared uint64 // the newest sequence when rest was prepared last
 	for e.stopped.Err() == nil {
 		if e.mergeForScans() {
@@ -137,6 +137,9 @@ func (e *Engine) compactor() {
 			return
 		case err != nil:
 			e.backgroundError(err)
+			if rests && reserve.IsFull(err) {
+				e.rest(seq) // with what memtables delete there may be less to write
+			}
 			e.sleepUntil(delay, nil)
 			delay = min(2*delay, maxRetry)
 			continue

@@ -27,8 +27,12 @@ const (
 // table of its own. A store of a few writes keeps them in its log.
 const restShare = 10
 
-// restless reports whether memtables hold enough to be merged with the tables.
+// restless reports whether memtables hold enough to be merged with the tables, which is little where
+// there is no space for another segment.
 func (e *Engine) restless(rs *tree.State) bool {
+	if e.spaceShort.Load() { // what the active memtable deletes frees space once it is a table
+		return rs.LogBytes() > 0
+	}
 	return rs.LogBytes() >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare)
 }
 
@@ -85,8 +89,8 @@ func (e *Engine) rest(seq uint64) {
 }
 
 // prepareRest does beforehand, while nobody uses the store and it is about to come to rest, what
-// everything will be merged with sooner then: it sorts the memtables and fetches memory for pages.
-// It ends if there is a commit.
+// everything will be merged with sooner then: it sorts the memtables and fetches memory for pages,
+// until there is a commit.
 func (e *Engine) prepareRest(seq uint64) {
 	r := e.Reader()
 	defer e.Done(r)

@@ -201,6 +201,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.preparing, c.spare = false, m
+		e.spaceShort.Store(reserve.IsFull(err))
 		c.cond.Broadcast()
 		return reserve.SpaceError(err)
 	}

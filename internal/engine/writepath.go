@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
@@ -137,6 +138,20 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 	}
 	p := e.append(w)
 	return p.last, e.await(p)
+}
+
+// throttle slows a commit of n bytes in proportion to what compaction owes. The hard bound,
+// on memory, is in makeRoom.
+func (e *Engine) throttle(n int64) {
+	rs := e.State()
+	if rs == nil {
+		return
+	}
+	if d := e.brake.Delay(len(rs.Version.L0), n); d > 0 {
+		e.counters.StallNanos.Add(int64(d))
+		signal(e.wakeMerge)
+		time.Sleep(d)
+	}
 }
 
 // prepare returns when w can be appended, or why it cannot. commit.mu is held; it may be

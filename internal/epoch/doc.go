@@ -5,7 +5,7 @@
 // object out of a shared structure hands Domain.Retire a function that frees
 // it; the function runs once every reader that could have found the object has
 // left. A reader pays two atomic stores to a cache line of its own and one load
-// of a line that changes only when something is retired.
+// of a line that changes only when something is retired, or with Used.
 //
 // # State
 //

@@ -21,7 +21,7 @@ const queueKeep = 1024
 // Domain is a set of readers and the objects that wait for them to leave.
 // All methods may be called from any goroutine.
 type Domain struct {
-	global   atomic.Uint64 // the epoch; starts at 1, advances with each Retire
+	global   atomic.Uint64 // the epoch; starts at 1, advances with each Retire and Used
 	_        [slotBytes - 8]byte
 	registry registry
 	watched  atomic.Uint64 // the epoch that Used began last

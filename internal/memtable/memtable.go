@@ -317,9 +317,9 @@ func (t *Table) Touch(rec uint32, value bool) (sum byte) {
 			return sum
 		}
 	}
-	at := int(t.at[rec])
-	if sum += t.buf[at]; value && at+64 < len(t.buf) {
-		sum += t.buf[at+64]
+	at := t.at[rec]
+	if sum += t.buf[at]; value && rec+1 < t.count.Load() && at+64 < t.at[rec+1] {
+		sum += t.buf[at+64] // of the record itself, or what was written before the next one
 	}
 	return sum
 }

@@ -42,10 +42,10 @@ type Index struct {
 	budget *arena.Budget
 }
 
-// newIndex returns an empty index with room for n entries.
 // touchedAtOnce bounds how long the process's memory is busy.
 const touchedAtOnce = 2 << 20
 
+// newIndex returns an empty index with room for n entries.
 func newIndex(n int, budget *arena.Budget) (*Index, error) {
 	lines := max(1, (n+lineLoad-1)/lineLoad)
 	mem, err := arena.Map(lines * lineBytes)
