@@ -35,7 +35,11 @@ func (a *app) readWith(ctx context.Context, dir string, opts *cairn.Options, fn 
 		return noStore(dir, err)
 	}
 	opts.ReadOnly = true
-	return a.with(ctx, dir, opts, fn)
+	err := a.with(ctx, dir, opts, fn)
+	if flushed := a.out.flush(); err == nil { // it may wait for a reader, too
+		err = flushed
+	}
+	return err
 }
 
 // write opens the store for writing for fn. A store that is not there is made

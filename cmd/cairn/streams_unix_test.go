@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -145,6 +146,24 @@ func TestInterruptBlockedScan(t *testing.T) {
 		t.Errorf("it took %v", d)
 	}
 }
+
+// So it is where the scan has ended, and only what it printed last waits for a reader.
+func TestInterruptBlockedEnd(t *testing.T) {
+	cmd, _, out, _ := start(t, "scan", "--limit", strconv.Itoa((pipeBytes+outputBuffer/2)/110), largeStore(t, 5_000))
+	if line, err := bufio.NewReaderSize(out, 16).ReadString('\n'); err != nil || len(line) < 90 || len(line) > 120 {
+		t.Fatalf("first line %q, %v", line, err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	begin := time.Now()
+	cmd.Process.Signal(os.Interrupt)
+	cmd.Process.Wait()
+	if d := time.Since(begin); d > 3*interruptGrace {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// pipeBytes is what a pipe takes that nobody reads.
+const pipeBytes = 64 << 10
 
 // A put that waits for its value has not touched the store, and can be ended.
 func TestInterruptPut(t *testing.T) {
