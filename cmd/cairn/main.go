@@ -35,9 +35,7 @@ func run(args []string) int {
 	if err != nil && !a.started && !errors.As(err, new(*usageError)) {
 		err = &usageError{err} // cobra's: unknown command or flag, wrong number of arguments
 	}
-	if flushed := a.out.flush(); err == nil {
-		err = flushed
-	}
+	err = a.out.flushAfter(err)
 	if code := exitCode(err); code != exitOK {
 		a.report(cmd, err, code)
 		return code

@@ -35,11 +35,7 @@ func (a *app) readWith(ctx context.Context, dir string, opts *cairn.Options, fn 
 		return noStore(dir, err)
 	}
 	opts.ReadOnly = true
-	err := a.with(ctx, dir, opts, fn)
-	if flushed := a.out.flush(); err == nil { // it may wait for a reader, too
-		err = flushed
-	}
-	return err
+	return a.out.flushAfter(a.with(ctx, dir, opts, fn)) // which may wait for a reader, too
 }
 
 // write opens the store for writing for fn. A store that is not there is made

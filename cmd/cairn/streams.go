@@ -51,6 +51,14 @@ func (o *output) write(b []byte) error {
 
 func (o *output) flush() error { return outcome(o.w.Flush()) }
 
+// flushAfter flushes what was written before err, which comes first where both fail.
+func (o *output) flushAfter(err error) error {
+	if flushed := o.flush(); err == nil {
+		return flushed
+	}
+	return err
+}
+
 // endLine ends a line; on a terminal it appears at once.
 func (o *output) endLine() error {
 	err := o.w.WriteByte('\n')

@@ -86,6 +86,7 @@ func (e *Engine) rest(seq uint64) {
 	if empty || e.makeTables(sealed, tablefiles.Idle) {
 		e.tidy()
 	}
+	e.pages.Trim() // what prepareRest has fetched in vain
 }
 
 // prepareRest does beforehand, while nobody uses the store and it is about to come to rest, what
@@ -193,7 +194,6 @@ func (e *Engine) tidy() {
 	e.logs.Clear(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
 	e.reserve.Shrink(restReserve)
-	e.pages.Trim()
 	e.prepared()
 }
 

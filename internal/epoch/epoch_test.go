@@ -516,6 +516,8 @@ func TestUsed(t *testing.T) {
 		look(true)
 	})
 	look(false)
+	b.Glance(func() {})
+	look(false)
 	b.Enter()
 	b.Exit()
 	b.Glance(func() {})
