@@ -85,13 +85,7 @@ func (e *Engine) memtablesFull(need, count int, limit int64) bool {
 	if e.commit.spare != nil { // counted already
 		more = 0
 	}
-	if e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+more > limit {
-		return true
-	}
-	if e.budget.UsedBy(arena.ClassMemtable)+more > limit {
-		e.buffers.Trim()
-	}
-	return false
+	return e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+more > limit
 }
 
 // lastEnd returns where the log ends, failed commits left out, and the checksum
@@ -255,12 +249,11 @@ func (e *Engine) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
 	for range 2500 {
 		e.Epochs.Collect()
 		promised := e.tables.Promised()
-		fits := e.pages.Room(growth() + promised)
-		if !fits {
+		// A buffer that is about to be given back does not serve yet, and comes on top of what does.
+		if e.budget.UsedBy(arena.ClassMemtable)+growth() > e.cfg.Memory/2 || !e.pages.Room(growth()+promised) {
 			e.buffers.Trim()
-			fits = e.pages.Room(n + promised)
 		}
-		if fits && e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
+		if e.pages.Room(growth()+promised) && e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
 			return
 		}
 		time.Sleep(200 * time.Microsecond)
