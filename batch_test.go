@@ -160,7 +160,7 @@ func TestBatchOfAnySize(t *testing.T) {
 // TestBatchIsThereWhileItIsWritten: nobody has a large batch any more but Write, which waits for
 // a log segment, and the garbage collector comes by.
 func TestBatchIsThereWhileItIsWritten(t *testing.T) {
-	db := openNew(t, &cairn.Options{FS: collecting{vfs.OS()}})
+	db := openAt(t, t.TempDir(), &cairn.Options{FS: collecting{vfs.OS()}})
 	const pairs, size = 100, 100_000 // most of it is outside the Go heap
 	value := func(i int) []byte { return bytes.Repeat([]byte{'v', byte(i)}, size/2) }
 	batch := cairn.NewBatch()
