@@ -84,24 +84,26 @@ func TestMayWait(t *testing.T) {
 	}
 }
 
+// memoryOf returns a memtable of keys in no order that stands for that many bytes of log.
+func memoryOf(keys int, bytes int64) *Memory {
+	m := NewMemory(nil, make([]byte, 64<<10), make([]byte, IndexBytes(64<<10, 1000)), 1000, func(*Memory) {})
+	m.SetBase(1)
+	at := 0
+	for i := range keys {
+		payload := frame.AppendEntry(nil, base.KindPut, fmt.Appendf(nil, "%03d", i*7%keys), []byte("v"))
+		copy(m.Buf[at:], payload)
+		entry, n := frame.DecodeEntry(m.Buf[at:])
+		m.Insert(at, entry, base.Hash(entry.Key))
+		at += n
+	}
+	m.Replayed = bytes
+	return m
+}
+
 // TestSplit: a merge is split where memtables hold most, into parts of some megabytes, at keys of the
 // largest one.
 func TestSplit(t *testing.T) {
 	const mb = 1 << 20
-	memory := func(keys int, bytes int64) *Memory {
-		m := NewMemory(nil, make([]byte, 64<<10), make([]byte, IndexBytes(64<<10, 1000)), 1000, func(*Memory) {})
-		m.SetBase(1)
-		at := 0
-		for i := range keys {
-			payload := frame.AppendEntry(nil, base.KindPut, fmt.Appendf(nil, "%03d", i*7%keys), []byte("v")) // in no order
-			copy(m.Buf[at:], payload)
-			entry, n := frame.DecodeEntry(m.Buf[at:])
-			m.Insert(at, entry, base.Hash(entry.Key))
-			at += n
-		}
-		m.Replayed = bytes
-		return m
-	}
 	for _, c := range []struct {
 		processors, keys   int
 		inMemory, inTables int64
@@ -113,14 +115,36 @@ func TestSplit(t *testing.T) {
 		{4, 3, 100 * mb, 0, "[]"}, {4, 0, 100 * mb, 0, "[]"},
 	} {
 		rs := stateOf(0, 0, c.inTables, c.inTables, 0)
-		rs.Layers = []*Layer{{Mem: memory(1, 0)}, {Mem: memory(c.keys, c.inMemory)}, {Mem: memory(2, 0)}}
+		rs.Layers = []*Layer{{Mem: memoryOf(1, 0)}, {Mem: memoryOf(c.keys, c.inMemory)}, {Mem: memoryOf(2, 0)}}
 		if got := fmt.Sprintf("%s", rs.Split(c.processors)); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
 	rs := stateOf(0, 0, 0, 0, 0)
-	rs.Layers = []*Layer{{Mem: memory(100, 100*mb)}, {Seq: 1}}
+	rs.Layers = []*Layer{{Mem: memoryOf(100, 100*mb)}, {Seq: 1}}
 	if got := rs.Split(2); len(got) != 1 {
 		t.Errorf("with the tables of a large transaction: %q", got)
+	}
+}
+
+// TestLargeRecords: it is the average that counts, of what is in memtables.
+func TestLargeRecords(t *testing.T) {
+	for _, c := range []struct {
+		memtables []*Memory
+		want      bool
+	}{
+		{nil, false},
+		{[]*Memory{memoryOf(100, 100*largeRecord)}, false},
+		{[]*Memory{memoryOf(100, 100*largeRecord+1)}, true},
+		{[]*Memory{memoryOf(10, 60*largeRecord), memoryOf(50, 0)}, false},
+		{[]*Memory{memoryOf(10, 61*largeRecord), memoryOf(50, 0)}, true},
+	} {
+		rs := stateOf(0, 0, 1<<30, 1<<30, 0)
+		for _, m := range c.memtables {
+			rs.Layers = append(rs.Layers, &Layer{Mem: m})
+		}
+		if got := rs.LargeRecords(); got != c.want {
+			t.Errorf("%d memtables, %d bytes: %v", len(c.memtables), rs.LogBytes(), got)
+		}
 	}
 }

@@ -63,6 +63,21 @@ func (rs *State) LogBytes() (n int64) {
 	return n
 }
 
+// largeRecord bytes of log are a record that is read as fast from a memtable as from a table.
+const largeRecord = 8 << 10
+
+// LargeRecords reports whether memtables hold large records, on average: to write them to a table
+// takes long, and a scan gains little by it.
+func (rs *State) LargeRecords() bool {
+	n := int64(0)
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			n += int64(l.Mem.Len())
+		}
+	}
+	return rs.LogBytes() > n*largeRecord
+}
+
 // MayWait reports whether what lies below the active memtable need not be flushed yet: it is
 // memtables of no more than limit bytes together.
 func (rs *State) MayWait(active *Memory, limit int64) bool {
