@@ -157,14 +157,15 @@ func (e *Engine) load(state *manifest.State) error {
 }
 
 func (e *Engine) openTables(state *manifest.State) error {
+	metas := make([]*base.TableMeta, 0, state.Version.NumTables())
 	for _, meta := range state.Version.Tables() {
-		h, err := e.tables.OpenListed(meta)
-		if err != nil {
-			return err
-		}
-		e.handles[meta.Num] = h
+		metas = append(metas, meta)
 	}
-	return nil
+	opened, err := e.tables.OpenAll(metas)
+	for _, h := range opened {
+		e.handles[h.Meta.Num] = h
+	}
+	return err
 }
 
 // release0 gives back what a failed or finished engine holds.

@@ -3,8 +3,8 @@
 // # What it provides
 //
 // Files.Write runs a merge into new tables, synced with their names, and builds
-// their point indexes on the way where there is room for them. Open, OpenListed
-// and Discard do what they say.
+// their point indexes on the way where there is room for them. Open, OpenListed,
+// OpenAll and Discard do what they say.
 //
 // # Concurrency
 //

@@ -1,12 +1,14 @@
 package tablefiles
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -192,6 +194,33 @@ func (f *Files) OpenListed(meta *base.TableMeta) (*tree.Handle, error) {
 		err = base.Corruptf(f.Path(meta.Num), -1, "the table is missing")
 	}
 	return h, err
+}
+
+// openers is how many tables are opened at a time, at most: where they are cold, each waits for the
+// disk three times.
+const openers = 16
+
+// OpenAll is OpenListed for several tables. If some cannot be opened the error is that of the first of
+// these, and what was opened is returned with it.
+func (f *Files) OpenAll(metas []*base.TableMeta) (opened []*tree.Handle, err error) {
+	handles, errs := make([]*tree.Handle, len(metas)), make([]error, len(metas))
+	var next atomic.Int64
+	var failed atomic.Bool
+	open := func() {
+		for i := int(next.Add(1)) - 1; i < len(metas) && !failed.Load(); i = int(next.Add(1)) - 1 {
+			if handles[i], errs[i] = f.OpenListed(metas[i]); errs[i] != nil {
+				failed.Store(true)
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for range min(len(metas), openers) - 1 {
+		others.Go(open)
+	}
+	open()
+	others.Wait()
+	opened = slices.DeleteFunc(handles, func(h *tree.Handle) bool { return h == nil })
+	return opened, cmp.Or(errs...)
 }
 
 // Discard closes and removes tables that no edit names.
