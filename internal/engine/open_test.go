@@ -46,7 +46,7 @@ func TestTablesAreOpenedSideBySide(t *testing.T) {
 	cfg := indexTestConfig(t.TempDir(), 64<<20)
 	e := mustOpen(t, cfg)
 	value := make([]byte, 64<<10)
-	for i := range 3 * TargetTable / len(value) {
+	for i := range 5 * TargetTable / len(value) {
 		rand.Read(value)
 		if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTablesAreOpenedSideBySide(t *testing.T) {
 	cfg.FS = meeting
 	e = mustOpen(t, cfg)
 	tables := len(e.handles)
-	if err := e.Close(); err != nil || tables < 3 {
+	if err := e.Close(); err != nil || tables < 4 {
 		t.Fatalf("%d tables, %v", tables, err)
 	}
 	faults := faultfs.New(meeting)

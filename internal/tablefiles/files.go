@@ -196,9 +196,12 @@ func (f *Files) OpenListed(meta *base.TableMeta) (*tree.Handle, error) {
 	return h, err
 }
 
-// openers is how many tables are opened at a time, at most: where they are cold, each waits for the
-// disk three times.
-const openers = 16
+// Tables are opened by one goroutine more for every openShare of them, up to moreOpeners: where they are
+// cold, each waits for the disk three times. For a few that are not, goroutines cost more than they gain.
+const (
+	openShare   = 4
+	moreOpeners = 15
+)
 
 // OpenAll is OpenListed for several tables. If some cannot be opened the error is that of the first of
 // these, and what was opened is returned with it.
@@ -214,7 +217,7 @@ func (f *Files) OpenAll(metas []*base.TableMeta) (opened []*tree.Handle, err err
 		}
 	}
 	var others sync.WaitGroup
-	for range min(len(metas), openers) - 1 {
+	for range min(len(metas)/openShare, moreOpeners) {
 		others.Go(open)
 	}
 	open()
