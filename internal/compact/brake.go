@@ -5,32 +5,44 @@ import (
 	"time"
 )
 
-// Brake slows commits while level 0 has too many runs, by their bytes, so that debt stays
-// bounded without anybody being stopped. The zero value is ready. All methods may be called
-// at once.
-type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited yet
+// Brake slows commits, by their bytes, while level 0 has too many runs or too many memtables wait to be
+// flushed, so that debt stays bounded and nobody is stopped. The zero value is ready. All methods may be
+// called at once.
+type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited yet; negative if commits have waited too long
 
 const (
-	freeRuns = 8 // of level 0, with which commits are not slowed
+	freeRuns      = 8 // of level 0, with which commits are not slowed
+	freeMemtables = 8 // that wait, with which commits are not slowed; with eleven they are stopped
 
-	// perByte is what a byte waits for each run more: with one commits are slowed to 500
-	// MB/s, with 16 to 31, which is less than one processor merges.
-	perByte = 2 * time.Nanosecond
+	// Nanoseconds that a byte waits for each run more: with one commits are slowed to 500 MB/s,
+	// with 16 to 31, which is less than one processor merges.
+	perRun = 2.0
+	// And for memtables, times the square of how many wait more: with one commits are slowed to
+	// 125 MB/s, with two to 31.
+	perMemtable = 8.0
 
 	shortestPause = 250 * time.Microsecond // what is owed waits until it is worth a pause
 	longestPause  = 10 * time.Millisecond  // of one commit, unless it owes more by itself
 	longestOfAll  = time.Second
 )
 
-// Delay returns how long a commit of so many bytes should wait.
-func (b *Brake) Delay(runs int, bytes int64) time.Duration {
-	if runs <= freeRuns {
+// PerByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
+// runs, and so many memtables wait to be flushed, the active one as far as it is used.
+func PerByte(runs int, memtables float64) float64 {
+	more := max(0, memtables-freeMemtables)
+	return perRun*float64(max(0, runs-freeRuns)) + perMemtable*more*more
+}
+
+// Delay returns how long a commit of so many bytes should wait, each of which waits perByte
+// nanoseconds.
+func (b *Brake) Delay(perByte float64, bytes int64) time.Duration {
+	if perByte == 0 {
 		if b.owed.Load() != 0 {
 			b.owed.Store(0)
 		}
 		return 0
 	}
-	more := bytes * int64(runs-freeRuns) * int64(perByte)
+	more := int64(float64(bytes) * perByte)
 	for {
 		before := b.owed.Load()
 		owed := min(before+more, int64(longestOfAll))
@@ -41,5 +53,12 @@ func (b *Brake) Delay(runs int, bytes int64) time.Duration {
 		if b.owed.CompareAndSwap(before, owed-pause) {
 			return time.Duration(pause)
 		}
+	}
+}
+
+// Overslept notes that a commit has waited longer than it should have, by so much: others wait less.
+func (b *Brake) Overslept(d time.Duration) {
+	if b.owed.Add(-int64(d)) < -int64(longestPause) {
+		b.owed.Store(-int64(longestPause))
 	}
 }

@@ -8,44 +8,58 @@ import (
 // Commits are slowed by their bytes, whatever their size, and the more the more runs there
 // are; never for long at once, and not at all while there are few.
 func TestBrake(t *testing.T) {
-	rate := func(runs int, bytes int64) (perSecond float64, longest time.Duration) {
+	rate := func(perByte float64, bytes int64) (perSecond float64, longest time.Duration) {
 		var b Brake
 		waited := time.Duration(0)
 		const total = 64 << 20
 		for done := int64(0); done < total; done += bytes {
-			d := b.Delay(runs, bytes)
+			d := b.Delay(perByte, bytes)
 			waited, longest = waited+d, max(longest, d)
 			if d > 0 && d < shortestPause {
-				t.Errorf("%d runs, commits of %d: a pause of %v", runs, bytes, d)
+				t.Errorf("%v ns a byte, commits of %d: a pause of %v", perByte, bytes, d)
 			}
 		}
 		return total / waited.Seconds(), longest
 	}
 	for _, bytes := range []int64{100, 1000, 64 << 10, 1 << 20, 16 << 20} {
-		if got, _ := rate(freeRuns+1, bytes); got < 480e6 || got > 520e6 {
+		if got, _ := rate(PerByte(freeRuns+1, freeMemtables), bytes); got < 480e6 || got > 520e6 {
 			t.Errorf("one run too many, commits of %d bytes: %.0f MB/s", bytes, got/1e6)
 		}
-		if got, _ := rate(freeRuns+16, bytes); got < 30e6 || got > 33e6 {
+		if got, _ := rate(PerByte(freeRuns+16, 0), bytes); got < 30e6 || got > 33e6 {
 			t.Errorf("16 runs too many, commits of %d bytes: %.0f MB/s", bytes, got/1e6)
 		}
 	}
-	if _, longest := rate(freeRuns+64, 32<<10); longest >= longestPause {
+	for memtables, want := range map[float64]float64{freeMemtables + 0.5: 500e6, freeMemtables + 1: 125e6, freeMemtables + 2: 31.25e6} {
+		if got, _ := rate(PerByte(0, memtables), 1000); got < want*0.96 || got > want*1.04 {
+			t.Errorf("%.1f memtables wait: %.0f MB/s", memtables, got/1e6)
+		}
+	}
+	if _, longest := rate(PerByte(freeRuns+64, 0), 32<<10); longest >= longestPause {
 		t.Errorf("the longest pause of commits of 32 KiB is %v", longest)
 	}
 	var large Brake
-	if d := large.Delay(freeRuns+16, 1<<40); d != longestOfAll {
+	if d := large.Delay(PerByte(freeRuns+16, 0), 1<<40); d != longestOfAll {
 		t.Errorf("a very large commit waits %v", d)
 	}
 	large.owed.Store(int64(longestOfAll)) // of others, who have not come to wait yet
-	if d := large.Delay(freeRuns+16, 100); d != longestPause {
+	if d := large.Delay(PerByte(freeRuns+16, 0), 100); d != longestPause {
 		t.Errorf("a small commit behind a large one waits %v", d)
 	}
-	if d := large.Delay(freeRuns, 1); d != 0 || large.owed.Load() != 0 {
+	if d := large.Delay(PerByte(freeRuns, freeMemtables), 1); d != 0 || large.owed.Load() != 0 {
 		t.Errorf("few runs again: a pause of %v, and %d owed", d, large.owed.Load())
+	}
+	var late Brake
+	late.Overslept(time.Millisecond)
+	if first, second := late.Delay(1, 1e6), late.Delay(1, 1e6); first != 0 || second != time.Millisecond {
+		t.Errorf("after a pause that was 1 ms too long: %v and %v", first, second)
+	}
+	late.Overslept(time.Hour)
+	if d := late.Delay(1, int64(longestPause)+1e6); d != time.Millisecond {
+		t.Errorf("after an hour: %v", d)
 	}
 	var b Brake
 	for range 1000 {
-		if d := b.Delay(freeRuns, 1<<30); d != 0 {
+		if d := b.Delay(PerByte(freeRuns, freeMemtables), 1<<30); d != 0 {
 			t.Fatalf("few runs, and a pause of %v", d)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
@@ -140,17 +141,20 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 	return p.last, e.await(p)
 }
 
-// throttle slows a commit of n bytes in proportion to what compaction owes. The hard bound,
+// throttle slows a commit of n bytes in proportion to what flushes and compactions owe. The hard bound,
 // on memory, is in makeRoom.
 func (e *Engine) throttle(n int64) {
 	rs := e.State()
 	if rs == nil {
 		return
 	}
-	if d := e.brake.Delay(len(rs.Version.L0), n); d > 0 {
-		e.counters.StallNanos.Add(int64(d))
+	if d := e.brake.Delay(compact.PerByte(len(rs.Version.L0), rs.Waiting()), n); d > 0 {
 		signal(e.wakeMerge)
+		start := time.Now()
 		time.Sleep(d)
+		slept := time.Since(start)
+		e.brake.Overslept(slept - d)
+		e.counters.StallNanos.Add(int64(slept))
 	}
 }
 

@@ -92,6 +92,18 @@ func (rs *State) MayWait(active *Memory, limit int64) bool {
 	return limit >= 0
 }
 
+// Waiting returns how many layers wait to be flushed, the active memtable as far as it is used.
+func (rs *State) Waiting() float64 {
+	if len(rs.Layers) == 0 {
+		return 0
+	}
+	n := float64(len(rs.Layers) - 1)
+	if m := rs.Layers[0].Mem; m != nil && m.Seg != nil {
+		n += float64(m.LogBytes()) / float64(m.Seg.Capacity())
+	}
+	return n
+}
+
 // Lags reports whether flushes or compactions do not keep up with commits. Small memtables,
 // of up to limit bytes together, may wait.
 func (rs *State) Lags(limit int64) bool {
