@@ -12,14 +12,14 @@ type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited 
 
 const (
 	freeRuns      = 8 // of level 0, with which commits are not slowed
-	freeMemtables = 8 // that wait, with which commits are not slowed; with eleven they are stopped
+	freeMemtables = 9 // that wait, with which commits are not slowed; with eleven they are stopped
 
 	// Nanoseconds that a byte waits for each run more: with one commits are slowed to 500 MB/s,
 	// with 16 to 31, which is less than one processor merges.
 	perRun = 2.0
 	// And for memtables, times the square of how many wait more: with one commits are slowed to
-	// 125 MB/s, with two to 31.
-	perMemtable = 8.0
+	// 63 MB/s, with half of one to 250.
+	perMemtable = 16.0
 
 	shortestPause = 250 * time.Microsecond // what is owed waits until it is worth a pause
 	longestPause  = 10 * time.Millisecond  // of one commit, unless it owes more by itself

@@ -29,7 +29,7 @@ func TestBrake(t *testing.T) {
 			t.Errorf("16 runs too many, commits of %d bytes: %.0f MB/s", bytes, got/1e6)
 		}
 	}
-	for memtables, want := range map[float64]float64{freeMemtables + 0.5: 500e6, freeMemtables + 1: 125e6, freeMemtables + 2: 31.25e6} {
+	for memtables, want := range map[float64]float64{freeMemtables + 0.5: 250e6, freeMemtables + 1: 62.5e6, freeMemtables + 2: 15.6e6} {
 		if got, _ := rate(PerByte(0, memtables), 1000); got < want*0.96 || got > want*1.04 {
 			t.Errorf("%.1f memtables wait: %.0f MB/s", memtables, got/1e6)
 		}
