@@ -18,6 +18,7 @@ import (
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/view"
@@ -39,12 +40,12 @@ type Engine struct {
 	brake   compact.Brake
 	stalled atomic.Int32 // commits that wait for room
 
-	segmentBytes atomic.Int64 // of the last segment made
-
 	commit committer
 
 	ledger ledger.Ledger // of the manifest. Locked before commit.mu
 	logs   logfiles.Files
+
+	segments segments.Maker
 
 	// Guarded by commit.mu.
 	handles    map[uint64]*tree.Handle

@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
@@ -64,6 +65,10 @@ func newEngine(cfg config.Config) *Engine {
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
+	e.segments = segments.Maker{
+		Memory: cfg.Memory, Budget: e.budget, Buffers: e.buffers, Pages: e.pages, Tables: e.tables, Ledger: &e.ledger, Logs: &e.logs,
+		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Confirm: e.syncForSegment, Give: e.syncUnused,
+	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)

@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -255,13 +256,14 @@ func TestDurableSegmentConfirms(t *testing.T) {
 	fsys, _ := mapped(t)
 	e := provisionalStore(t, fsys)
 	const size = 64 << 10
-	seg, err := e.newSegment(size, false, func() ([]byte, error) { return make([]byte, size), nil })
+	m, err := e.segments.Make(segments.Plan{Size: size, Records: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer seg.Drop()
-	if got := e.ledger.FirstProvisional(); seg.Mapped() || got != 0 {
-		t.Errorf("mapped %v, the first provisional is %d", seg.Mapped(), got)
+	defer m.Unref()
+	defer m.Seg.Drop()
+	if got := e.ledger.FirstProvisional(); m.Seg.Mapped() || got != 0 {
+		t.Errorf("mapped %v, the first provisional is %d", m.Seg.Mapped(), got)
 	}
 	if got := reopened(t, fsys, memfs.SyncedOnly()); got < e.Visible() {
 		t.Errorf("%d of %d are there", got, e.Visible())

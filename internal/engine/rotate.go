@@ -8,9 +8,9 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 )
@@ -166,13 +166,13 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	plan := plan{relaxed: c.shape.MostRelaxed(), large: c.shape.MostLarge(need)}
-	plan.size, plan.records = c.shape.Next(need, count, e.cfg.SegmentLimit())
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Large: c.shape.MostLarge(need)}
+	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
 	// To deletes a fifth of the space that was put aside is given: the flush needs the rest.
 	if e.reserveGiven.Load() {
-		plan.size = (max(plan.size/4, smallSegmentBytes, need) + 4095) &^ 4095
+		plan.Size = (max(plan.Size/4, smallSegmentBytes, need) + 4095) &^ 4095
 	}
 	return func() error {
 		if old != nil {
@@ -183,14 +183,14 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 			e.freeSpace()
 			m, err = e.newMemory(plan)
 		}
-		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.size > least; {
-			plan.size, plan.records = max(plan.size/2&^4095, least), max(plan.records/2, count+tree.MinSegment/1024)
+		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
+			plan.Size, plan.Records = max(plan.Size/2&^4095, least), max(plan.Records/2, count+tree.MinSegment/1024)
 			m, err = e.newMemory(plan)
 		}
 		if reserve.IsFull(err) && mayBeSmall {
-			plan.size = max(smallSegmentBytes, (need+4095)&^4095)
-			plan.records = max(plan.size/16, count) + 64
-			m, err = e.newSmallMemory(plan)
+			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
+			plan.Records = max(plan.Size/16, count) + 64
+			m, err = e.segments.Make(plan)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -201,94 +201,13 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	}
 }
 
-// plan is what a segment and its memtable are to be like.
-type plan struct {
-	size, records int
-	relaxed       bool // few of its commits wait for a sync
-	large         bool // they are worth no zeros
-}
-
-// newMemory makes a segment as planned, records it in the manifest, and
-// makes its memtable. Everything about it is recorded before it is used, and durable unless it
-// is provisional (E4).
-func (e *Engine) newMemory(p plan) (m *tree.Memory, err error) {
-	err = e.withReserve(p.size, func() error {
-		m, err = e.newSmallMemory(p)
+// newMemory makes a segment as planned, with space put aside for its flush, and its memtable.
+func (e *Engine) newMemory(p segments.Plan) (m *tree.Memory, err error) {
+	err = e.withReserve(p.Size, func() error {
+		m, err = e.segments.Make(p)
 		return err
 	})
 	return m, err
-}
-
-// newSmallMemory is newMemory without space put aside for the flush.
-func (e *Engine) newSmallMemory(p plan) (*tree.Memory, error) {
-	e.awaitMemory(p.size, tree.IndexBytes(p.size, p.records), p.relaxed)
-	hurry := e.commit.hurry.Load
-	return e.buffers.Memory(p.size, p.records, !hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
-		seg, err := e.newSegment(p.size, p.relaxed, buffer)
-		if err == nil {
-			if err = seg.Fill(!p.relaxed, func() bool { return p.large && !p.relaxed || hurry() }); err != nil {
-				e.syncUnused(seg)
-				seg.Drop()
-			}
-		}
-		return seg, err
-	})
-}
-
-// awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
-// given sizes. If with them the store would exceed Memory, or memtables half of it, it
-// waits up to half a second for what was flushed or evicted and may still be read.
-func (e *Engine) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
-	n := int64(arenaBytes + indexBytes)
-	growth := func() int64 {
-		if relaxed { // the arena will be a file, mapped
-			return int64(arenaBytes) + e.buffers.Growth(indexBytes)
-		}
-		return e.buffers.Growth(arenaBytes, indexBytes)
-	}
-	for range 2500 {
-		e.Epochs.Collect()
-		promised := e.tables.Promised()
-		// A buffer that is about to be given back does not serve yet, and comes on top of what does.
-		if e.budget.UsedBy(arena.ClassMemtable)+growth() > e.cfg.Memory/2 || !e.pages.Room(growth()+promised) {
-			e.buffers.Trim()
-		}
-		if e.pages.Room(growth()+promised) && e.budget.UsedBy(arena.ClassMemtable)-e.buffers.Spare()+n <= e.cfg.Memory/2 || e.Epochs.Pending() == 0 {
-			return
-		}
-		time.Sleep(200 * time.Microsecond)
-	}
-}
-
-func (e *Engine) newSegment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
-	e.ledger.Lock()
-	defer e.ledger.Unlock()
-	seg, err := e.logs.Create(size, relaxed, buffer)
-	if err != nil {
-		return nil, err
-	}
-	named := !e.ledger.Live() || !seg.Mapped() // a new manifest syncs the directory itself, before it counts
-	if named {
-		e.tables.MakeAhead(e.ledger.NewNum)
-	}
-	if !seg.Mapped() {
-		err = e.syncForSegment()
-	}
-	if err == nil {
-		err = e.ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Mapped())
-	}
-	if err != nil {
-		seg.Drop()
-		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
-			e.cfg.FS.Remove(e.logs.Path(seg.Num))
-		}
-		return nil, err
-	}
-	if named {
-		e.tables.NameAhead()
-	}
-	e.logs.Add(seg.Num)
-	return seg, nil
 }
 
 // mayUseAgain reports whether the next segment could be made of the file of an old one of that size.

@@ -1,0 +1,127 @@
+// Package segments makes log segments and the memtables over them.
+//
+// # Invariants
+//
+// Of docs/INVARIANTS.md: E4 (a segment is recorded in the manifest before it is used, and either
+// durable as a whole by then or provisional).
+//
+// # Concurrency
+//
+// One segment is made at a time; the caller sees to that. The ledger is locked meanwhile where the
+// segment is recorded, and neither it nor a lock of commits may be held by the caller.
+package segments
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/ledger"
+	"github.com/cairndb/cairn/internal/logfiles"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/wal"
+)
+
+// Maker makes the segments of one store. Its fields are set before it is used.
+type Maker struct {
+	Memory  int64 // of the store: Options.Memory
+	Budget  *arena.Budget
+	Buffers *tree.Buffers
+	Pages   *cache.Cache
+	Tables  *tablefiles.Files
+	Ledger  *ledger.Ledger
+	Logs    *logfiles.Files
+	Epochs  *epoch.Domain
+
+	Hurry   func() bool               // whether somebody waits for the segment
+	Confirm func() error              // makes durable what a segment that is not provisional needs; the ledger is locked
+	Give    func(unused *wal.Segment) // makes the header of a segment durable that will not be used
+}
+
+// Plan is what a segment and its memtable are to be like.
+type Plan struct {
+	Size, Records int  // bytes of the one, room of the other
+	Relaxed       bool // few of its commits wait for a sync
+	Large         bool // they are worth no zeros
+}
+
+// Make makes a segment as planned, records it in the manifest, and makes its memtable, of which the
+// caller has the only reference. Everything about it is recorded before it is used, and durable unless
+// it is provisional. Errors: those of the file system and of the manifest; nothing is left of the
+// segment then that the store could mistake for one.
+func (m *Maker) Make(p Plan) (*tree.Memory, error) {
+	m.awaitMemory(p.Size, tree.IndexBytes(p.Size, p.Records), p.Relaxed)
+	return m.Buffers.Memory(p.Size, p.Records, !m.Hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
+		seg, err := m.segment(p.Size, p.Relaxed, buffer)
+		if err == nil {
+			if err = seg.Fill(!p.Relaxed, func() bool { return p.Large && !p.Relaxed || m.Hurry() }); err != nil {
+				m.Give(seg)
+				seg.Drop()
+			}
+		}
+		return seg, err
+	})
+}
+
+// awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
+// given sizes. If with them the store would exceed Memory, or memtables half of it, it
+// waits up to half a second for what was flushed or evicted and may still be read.
+func (m *Maker) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
+	n := int64(arenaBytes + indexBytes)
+	growth := func() int64 {
+		if relaxed { // the arena will be a file, mapped
+			return int64(arenaBytes) + m.Buffers.Growth(indexBytes)
+		}
+		return m.Buffers.Growth(arenaBytes, indexBytes)
+	}
+	memtables := func() int64 { return m.Budget.UsedBy(arena.ClassMemtable) }
+	for range 2500 {
+		m.Epochs.Collect()
+		promised := m.Tables.Promised()
+		// A buffer that is about to be given back does not serve yet, and comes on top of what does.
+		if memtables()+growth() > m.Memory/2 || !m.Pages.Room(growth()+promised) {
+			m.Buffers.Trim()
+		}
+		if m.Pages.Room(growth()+promised) && memtables()-m.Buffers.Spare()+n <= m.Memory/2 || m.Epochs.Pending() == 0 {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// segment makes the file and records it.
+func (m *Maker) segment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
+	m.Ledger.Lock()
+	defer m.Ledger.Unlock()
+	seg, err := m.Logs.Create(size, relaxed, buffer)
+	if err != nil {
+		return nil, err
+	}
+	named := !m.Ledger.Live() || !seg.Mapped() // a new manifest syncs the directory itself, before it counts
+	if named {
+		m.Tables.MakeAhead(m.Ledger.NewNum)
+	}
+	if !seg.Mapped() {
+		err = m.Confirm()
+	}
+	if err == nil {
+		err = m.Ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Mapped())
+	}
+	if err != nil {
+		seg.Drop()
+		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
+			m.Logs.FS.Remove(m.Logs.Path(seg.Num))
+		}
+		return nil, err
+	}
+	if named {
+		m.Tables.NameAhead()
+	}
+	m.Logs.Add(seg.Num)
+	return seg, nil
+}
