@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // full reports whether the full versions of the tests are wanted.
@@ -218,6 +219,18 @@ func (l *life) judge(memory int64, base usage) {
 	closed := l.c.do(request{Do: "close"})
 	after, _ := diskBytes(l.open.Dir)
 	t.Logf("closed: %d bytes, ratio %.3f, %+v", after, float64(after)/float64(fresh), closed.Usage)
+	// A log that was too little for a table is compressed in haste by Close, and everything with it; well
+	// when the store is open again, and nobody writes to it.
+	if slices.ContainsFunc(names, func(name string) bool { return filepath.Ext(name) == ".log" }) {
+		l.c.do(l.open)
+		for start := time.Now(); after > fresh*13/10 && time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
+			after, _ = diskBytes(l.open.Dir)
+			after -= logBytes(l.open.Dir)
+		}
+		l.c.do(request{Do: "close"})
+		after, _ = diskBytes(l.open.Dir)
+		t.Logf("opened, at rest and closed: %d bytes, ratio %.3f", after, float64(after)/float64(fresh))
+	}
 	if after > fresh*13/10 {
 		t.Errorf("%d bytes on disk after closing, a fresh store has %d", after, fresh)
 	}
