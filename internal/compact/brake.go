@@ -6,13 +6,13 @@ import (
 )
 
 // Brake slows commits, by their bytes, while level 0 has too many runs or too many memtables wait to be
-// flushed, so that debt stays bounded and nobody is stopped. The zero value is ready. All methods may be
-// called at once.
+// flushed, so that debt stays bounded and, where Memory is not small, nobody is stopped. The zero value is
+// ready. All methods may be called at once.
 type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited yet; negative if commits have waited too long
 
 const (
 	freeRuns      = 8 // of level 0, with which commits are not slowed
-	freeMemtables = 9 // that wait, with which commits are not slowed; with eleven they are stopped
+	freeMemtables = 9 // that wait, with which commits are not slowed; with eleven they are stopped (config.MemtableLimit), earlier if Memory is small
 
 	// Nanoseconds that a byte waits for each run more: with one commits are slowed to 500 MB/s,
 	// with 16 to 31, which is less than one processor merges.
@@ -45,7 +45,7 @@ func (b *Brake) Delay(perByte float64, bytes int64) time.Duration {
 	more := int64(float64(bytes) * perByte)
 	for {
 		before := b.owed.Load()
-		owed := min(before+more, int64(longestOfAll))
+		owed := min(max(before, -int64(longestPause))+more, int64(longestOfAll))
 		pause := min(owed, max(more, int64(longestPause)))
 		if pause < int64(shortestPause) {
 			pause = 0
@@ -56,9 +56,6 @@ func (b *Brake) Delay(perByte float64, bytes int64) time.Duration {
 	}
 }
 
-// Overslept notes that a commit has waited longer than it should have, by so much: others wait less.
-func (b *Brake) Overslept(d time.Duration) {
-	if b.owed.Add(-int64(d)) < -int64(longestPause) {
-		b.owed.Store(-int64(longestPause))
-	}
-}
+// Overslept notes that a commit has waited longer than it should have, by so much: others wait less,
+// by longestPause at most.
+func (b *Brake) Overslept(d time.Duration) { b.owed.Add(-int64(d)) }

@@ -67,7 +67,7 @@ func newEngine(cfg config.Config) *Engine {
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.segments = segments.Maker{
 		Memory: cfg.Memory, Budget: e.budget, Buffers: e.buffers, Pages: e.pages, Tables: e.tables, Ledger: &e.ledger, Logs: &e.logs,
-		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Confirm: e.syncForSegment, Give: e.syncUnused,
+		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Confirm: e.syncForSegment, SyncUnused: e.syncUnused,
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed

@@ -38,9 +38,9 @@ type Maker struct {
 	Logs    *logfiles.Files
 	Epochs  *epoch.Domain
 
-	Hurry   func() bool               // whether somebody waits for the segment
-	Confirm func() error              // makes durable what a segment that is not provisional needs; the ledger is locked
-	Give    func(unused *wal.Segment) // makes the header of a segment durable that will not be used
+	Hurry      func() bool            // whether somebody waits for the segment
+	Confirm    func() error           // makes durable what a segment that is not provisional needs; the ledger is locked
+	SyncUnused func(seg *wal.Segment) // makes the header of a segment durable that will not be used
 }
 
 // Plan is what a segment and its memtable are to be like.
@@ -60,7 +60,7 @@ func (m *Maker) Make(p Plan) (*tree.Memory, error) {
 		seg, err := m.segment(p.Size, p.Relaxed, buffer)
 		if err == nil {
 			if err = seg.Fill(!p.Relaxed, func() bool { return p.Large && !p.Relaxed || m.Hurry() }); err != nil {
-				m.Give(seg)
+				m.SyncUnused(seg)
 				seg.Drop()
 			}
 		}

@@ -203,8 +203,8 @@ const (
 	moreOpeners = 15
 )
 
-// OpenAll is OpenListed for several tables. If some cannot be opened the error is that of the first of
-// these, and what was opened is returned with it.
+// OpenAll is OpenListed for several tables. If one cannot be opened its error is returned,
+// no more are begun, and what was opened is returned with it.
 func (f *Files) OpenAll(metas []*base.TableMeta) (opened []*tree.Handle, err error) {
 	handles, errs := make([]*tree.Handle, len(metas)), make([]error, len(metas))
 	var next atomic.Int64
