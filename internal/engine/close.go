@@ -38,7 +38,9 @@ func (e *Engine) shutDown() error {
 	failed := c.failed
 	c.mu.Unlock()
 
-	e.tables.Hurry()
+	if !e.closesWell() {
+		e.tables.Hurry()
+	}
 	var err, unmerged error
 	if failed == nil {
 		e.closeWaits.Store(true)
@@ -57,6 +59,15 @@ func (e *Engine) shutDown() error {
 	}
 	e.closeSegments()
 	return reserve.SpaceError(errors.Join(err, unmerged))
+}
+
+// closesWell reports whether there is so little to do that Close need not be hasty.
+func (e *Engine) closesWell() bool {
+	r := e.Reader()
+	defer e.Done(r)
+	rs := e.Acquire(r.Slot)
+	defer rs.Unref()
+	return rs.ClosesWell()
 }
 
 // errGivenUp ends a flush or merge that was under way when the store was closed: Close

@@ -197,7 +197,7 @@ func TestMergeForScansGivesWay(t *testing.T) {
 
 // TestCloseCompressesInHaste: Close compresses the last level as quickly as all others, and
 // leaves one run of puts as it is. The next time the store is at rest, or somebody asks, it is
-// compressed well.
+// compressed well, and then stays so if it is closed with a little more.
 func TestCloseCompressesInHaste(t *testing.T) {
 	for _, ask := range []bool{false, true} {
 		dir := t.TempDir()
@@ -221,6 +221,14 @@ func TestCloseCompressesInHaste(t *testing.T) {
 		}
 		if got := codecOf(t, dir); got != block.Zstd {
 			t.Errorf("at rest, and closed again: %s", got)
+		}
+		e = mustOpen(t, indexTestConfig(dir, 64<<20))
+		restingCommit(t, e, 'y', 600) // more than a tenth of it: everything is merged
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := codecOf(t, dir); got != block.Zstd {
+			t.Errorf("closed with a little more: %s", got)
 		}
 	}
 }

@@ -219,8 +219,9 @@ func (l *life) judge(memory int64, base usage) {
 	closed := l.c.do(request{Do: "close"})
 	after, _ := diskBytes(l.open.Dir)
 	t.Logf("closed: %d bytes, ratio %.3f, %+v", after, float64(after)/float64(fresh), closed.Usage)
-	// A log that was too little for a table is compressed in haste by Close, and everything with it; well
-	// when the store is open again, and nobody writes to it.
+	// A log that was too little for a table is compressed by Close, and with it what it is merged with: in
+	// haste where that is much (tree.State.ClosesWell), and well when the store is open again, and nobody
+	// writes to it.
 	if slices.ContainsFunc(names, func(name string) bool { return filepath.Ext(name) == ".log" }) {
 		l.c.do(l.open)
 		for start := time.Now(); after > fresh*13/10 && time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
