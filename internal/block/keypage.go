@@ -270,25 +270,21 @@ func (c *Cursor) Value() (value []byte, ok bool) {
 var EmptyValue = []byte{}
 
 // View reads the trailer of a form that Expand made.
-func View(form []byte) Keys {
+func View(form []byte) (k Keys) {
+	k.View(form)
+	return k
+}
+
+// View makes k the keys of a form that Expand made.
+func (k *Keys) View(form []byte) {
 	t, le := form[len(form)-trailerBytes:], binary.LittleEndian
 	_ = t[trailerBytes-1]
-	return Keys{
-		form:      form,
-		rows:      le.Uint32(t[0:]),
-		prefixLen: le.Uint32(t[4:]),
-		keyLen:    le.Uint32(t[8:]),
-		seq:       le.Uint64(t[16:]),
-		valLen:    le.Uint32(t[24:]),
-		keyEnds:   le.Uint32(t[32:]),
-		valEnds:   le.Uint32(t[36:]),
-		seqs:      le.Uint32(t[40:]),
-		kinds:     le.Uint32(t[44:]),
-		heap:      le.Uint32(t[48:]),
-		kind:      base.Kind(t[52]),
-		seqBytes:  t[53],
-		older:     t[54] != 0,
-	}
+	k.form = form
+	k.rows, k.prefixLen, k.keyLen = le.Uint32(t[0:]), le.Uint32(t[4:]), le.Uint32(t[8:])
+	k.seq, k.valLen = le.Uint64(t[16:]), le.Uint32(t[24:])
+	k.keyEnds, k.valEnds, k.seqs = le.Uint32(t[32:]), le.Uint32(t[36:]), le.Uint32(t[40:])
+	k.kinds, k.heap = le.Uint32(t[44:]), le.Uint32(t[48:])
+	k.kind, k.seqBytes, k.older = base.Kind(t[52]), t[53], t[54] != 0
 }
 
 // Plain reports whether every row is a put, and no key has more than one.

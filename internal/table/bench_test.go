@@ -47,7 +47,8 @@ func BenchmarkGet(b *testing.B) {
 			key := keys[i%len(keys)]
 			i += 7919
 			m.slot.Enter()
-			if row, ok, err := rd.Get(key, base.Hash(key), everything); !ok || err != nil || row.Value[0] == 0 {
+			var row Row
+			if ok, err := rd.Get(&row, key, base.Hash(key), everything); !ok || err != nil || row.Value[0] == 0 {
 				b.Fatal("not found")
 			}
 			m.slot.Exit()

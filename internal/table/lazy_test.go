@@ -87,7 +87,8 @@ func TestLazyIndexOfManyReaders(t *testing.T) {
 			want := c.rows[g*300]
 			slot.Enter()
 			defer slot.Exit()
-			got, ok, err := rd.Get([]byte(want.key), base.Hash([]byte(want.key)), everything)
+			var got Row
+			ok, err := rd.Get(&got, []byte(want.key), base.Hash([]byte(want.key)), everything)
 			if err != nil || !ok || string(got.Value) != want.val {
 				t.Errorf("%q: %v, %v, %v", want.key, got, ok, err)
 			}

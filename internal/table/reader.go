@@ -53,42 +53,46 @@ type Row struct {
 // at before it searches, so that keys made to collide cost no more than a search.
 const maxCandidates = 8
 
-// Get returns the newest version of key that vis sees; ok is false if there is
-// none. Range tombstones are the caller's business. hash is base.Hash(key). The
+// Get sets row to the newest version of key that vis sees; ok is false if there is
+// none, and row as it was. Range tombstones are the caller's business. hash is base.Hash(key). The
 // caller is inside an epoch of the cache's domain and, if it keeps Value beyond
 // that, pins Page before it leaves. Nothing is allocated if pages are resident.
-func (r *Reader) Get(key []byte, hash uint64, vis base.Visibility) (row Row, ok bool, err error) {
+//
+// What is found is written where the caller wants it, and keys are handed on as a pointer: what
+// is written in words and copied in pairs of them right after waits for the former.
+func (r *Reader) Get(row *Row, key []byte, hash uint64, vis base.Visibility) (ok bool, err error) {
 	x := r.points.Load()
 	if x == nil {
-		return r.search(key, vis)
+		return r.search(row, key, vis)
 	}
+	var keys block.Keys
 	probe := x.Find(hash)
 	for range maxCandidates {
 		loc, ok := probe.Next()
 		if !ok {
-			return Row{}, false, nil
+			return false, nil
 		}
 		var s *scratch
 		p := r.cache.Load(&r.slots[2*loc.Block()])
 		if p == nil {
 			if p, s, err = r.getKeys(loc.Block()); err != nil {
-				return Row{}, false, err
+				return false, err
 			}
 		}
-		keys := block.View(p.Data())
+		keys.View(p.Data())
 		r.touchValue(loc, &keys)
 		found := bytes.Equal(keys.Key(loc.Row()), key)
 		if found {
-			row, ok, err = r.newest(key, loc.Block(), loc.Row(), keys, vis, s)
+			ok, err = r.newest(row, key, loc.Block(), loc.Row(), &keys, vis, s)
 		}
 		if s != nil {
 			s.done()
 		}
 		if found {
-			return row, ok, err
+			return ok, err
 		}
 	}
-	return r.search(key, vis)
+	return r.search(row, key, vis)
 }
 
 // Touch loads what a following Get of the hash will need first, so that memory
@@ -120,74 +124,74 @@ func touch(b []byte, i int) byte {
 }
 
 // search is Get without a point index.
-func (r *Reader) search(key []byte, vis base.Visibility) (Row, bool, error) {
+func (r *Reader) search(row *Row, key []byte, vis base.Visibility) (ok bool, err error) {
 	if r.Blocks() == 0 {
-		return Row{}, false, nil
+		return false, nil
 	}
 	if err := r.load(); err != nil {
-		return Row{}, false, err
+		return false, err
 	}
 	b := r.index.find(key)
 	p, s, err := r.getKeys(b)
 	if err != nil {
-		return Row{}, false, err
+		return false, err
 	}
 	defer s.done()
 	keys := block.View(p.Data())
 	i := keys.SearchGE(key)
 	if i == keys.Rows() || !bytes.Equal(keys.Key(i), key) {
-		return Row{}, false, nil
+		return false, nil
 	}
-	return r.newest(key, b, i, keys, vis, s)
+	return r.newest(row, key, b, i, &keys, vis, s)
 }
 
-// newest returns the first row from row i of block b on that vis sees, among
+// newest sets row to the first row from row i of block b on that vis sees, among
 // those of key. Row i is one of key, its versions may reach into later blocks. s is what
 // getKeys returned for block b.
-func (r *Reader) newest(key []byte, b, i int, keys block.Keys, vis base.Visibility, s *scratch) (Row, bool, error) {
+func (r *Reader) newest(row *Row, key []byte, b, i int, keys *block.Keys, vis base.Visibility, s *scratch) (ok bool, err error) {
 	for {
 		if seq := r.seq(keys.Seq(i)); vis.Sees(seq) {
-			return r.row(b, i, &keys, seq, s)
+			return r.fill(row, b, i, keys, seq, s)
 		}
 		if i++; i == keys.Rows() {
 			if b++; b == len(r.index.entries) || !r.index.entries[b].continues {
-				return Row{}, false, nil
+				return false, nil
 			}
 			p, err := r.keyPage(b)
 			if err != nil {
-				return Row{}, false, err
+				return false, err
 			}
-			keys, i, s = block.View(p.Data()), 0, nil
+			keys.View(p.Data())
+			i, s = 0, nil
 		}
 		if !bytes.Equal(keys.Key(i), key) {
-			return Row{}, false, nil
+			return false, nil
 		}
 	}
 }
 
-// row returns row i of block b. s, unless it is nil, holds the block as it is stored.
-func (r *Reader) row(b, i int, keys *block.Keys, seq uint64, s *scratch) (Row, bool, error) {
-	row := Row{Kind: keys.Kind(i), Seq: seq}
-	if row.Kind == base.KindDelete {
-		return row, true, nil
-	}
+// fill sets row to row i of block b. s, unless it is nil, holds the block as it is stored.
+func (r *Reader) fill(row *Row, b, i int, keys *block.Keys, seq uint64, s *scratch) (ok bool, err error) {
+	kind, value, page := keys.Kind(i), []byte(nil), (*cache.Page)(nil)
 	off, n := keys.Value(i)
-	if n == 0 {
-		row.Value = block.EmptyValue
-		return row, true, nil
-	}
-	var err error
-	if r.index.entries[b].jumbo() {
-		row.Value, err = r.readJumbo(b)
-		return row, err == nil, err
-	}
-	if row.Page = r.cache.Load(&r.slots[2*b+1]); row.Page == nil {
-		if row.Page, err = r.fillValues(b, s, (*cache.Cache).FillOnce); err != nil {
-			return Row{}, false, err
+	switch {
+	case kind == base.KindDelete:
+	case n == 0:
+		value = block.EmptyValue
+	case r.index.entries[b].jumbo():
+		if value, err = r.readJumbo(b); err != nil {
+			return false, err
 		}
+	default:
+		if page = r.cache.Load(&r.slots[2*b+1]); page == nil {
+			if page, err = r.fillValues(b, s, (*cache.Cache).FillOnce); err != nil {
+				return false, err
+			}
+		}
+		value = page.Data()[off : off+n : off+n]
 	}
-	row.Value = row.Page.Data()[off : off+n : off+n]
-	return row, true, nil
+	row.Kind, row.Seq, row.Value, row.Page = kind, seq, value, page
+	return true, nil
 }
 
 // seq returns the sequence that counts for a stored one.

@@ -24,7 +24,8 @@ func TestGetDoesNotAllocate(t *testing.T) {
 		for i := 0; i < len(c.rows); i += 997 {
 			key := []byte(c.rows[i].key)
 			m.slot.Enter()
-			if got, ok, err := rd.Get(key, base.Hash(key), everything); !ok || err != nil || len(got.Value) != 20 {
+			var got Row
+			if ok, err := rd.Get(&got, key, base.Hash(key), everything); !ok || err != nil || len(got.Value) != 20 {
 				t.Fatal("not found")
 			}
 			m.slot.Exit()
@@ -69,7 +70,8 @@ func TestGetReadsABlockOnce(t *testing.T) {
 	get := func(key string) error {
 		m.slot.Enter()
 		defer m.slot.Exit()
-		_, ok, err := rd.Get([]byte(key), base.Hash([]byte(key)), everything)
+		var got Row
+		ok, err := rd.Get(&got, []byte(key), base.Hash([]byte(key)), everything)
 		if !ok && err == nil {
 			t.Fatalf("%s is gone", key)
 		}
@@ -369,7 +371,8 @@ func TestGetSurvivesCollidingCandidates(t *testing.T) {
 	m.slot.Enter()
 	defer m.slot.Exit()
 	for _, w := range c.rows {
-		if got, ok, err := rd.Get([]byte(w.key), 42, everything); !ok || err != nil || !bytes.Equal(got.Value, []byte(w.val)) {
+		var got Row
+		if ok, err := rd.Get(&got, []byte(w.key), 42, everything); !ok || err != nil || !bytes.Equal(got.Value, []byte(w.val)) {
 			t.Fatalf("get %q: %v %v", w.key, ok, err)
 		}
 	}

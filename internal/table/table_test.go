@@ -285,7 +285,8 @@ func TestJumboValues(t *testing.T) {
 	rd := m.open(t, first(c.write(t, WriterOptions{})), second(c.write(t, WriterOptions{})))
 	m.slot.Enter()
 	defer m.slot.Exit()
-	got, _, err := rd.Get([]byte("d"), 0, everything)
+	var got Row
+	_, err := rd.Get(&got, []byte("d"), 0, everything)
 	if err != nil || got.Page != nil || len(got.Value) != 5000000 {
 		t.Fatalf("jumbo value: %d bytes, page %v, error %v", len(got.Value), got.Page, err)
 	}

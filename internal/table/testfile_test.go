@@ -213,7 +213,8 @@ func (m *room) open(t testing.TB, f *memFile, meta base.TableMeta) *Reader {
 func (m *room) get(r *Reader, key string, vis base.Visibility) (row, bool, error) {
 	m.slot.Enter()
 	defer m.slot.Exit()
-	got, ok, err := r.Get([]byte(key), base.Hash([]byte(key)), vis)
+	var got Row
+	ok, err := r.Get(&got, []byte(key), base.Hash([]byte(key)), vis)
 	if (got.Value == nil) != (got.Kind != base.KindPut) && ok {
 		return row{}, false, fmt.Errorf("nil value for %v of %q", got.Kind, key)
 	}

@@ -75,7 +75,8 @@ func (h *Handle) checkKeys(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64
 		if !h.Meta.Contains(key) {
 			continue
 		}
-		row, ok, err := h.Get(key, base.Hash(key), newest)
+		var row table.Row
+		ok, err := h.Get(&row, key, base.Hash(key), newest)
 		if err != nil {
 			return nil, err
 		}

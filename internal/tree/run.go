@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -72,10 +73,10 @@ func (r *Run) find(key []byte) *Handle {
 			hi = mid
 		}
 	}
-	if lo < len(r.Tables) && r.Tables[lo].Meta.Contains(key) {
-		return r.Tables[lo]
+	if lo == len(r.Tables) || bytes.Compare(key, r.Tables[lo].Meta.Smallest) < 0 {
+		return nil
 	}
-	return nil
+	return r.Tables[lo]
 }
 
 // Cover returns the greatest sequence vis sees of a range tombstone of the run

@@ -113,17 +113,17 @@ func (tx *Tx) visibility() base.Visibility {
 
 // Get returns the value of key, valid until the transaction ends.
 func (tx *Tx) Get(key []byte) ([]byte, error) {
+	var f tree.Found
 	hash := base.Hash(key)
 	if tx.writable {
-		if f, err := tx.own(key, hash); f.OK || err != nil {
+		if err := tx.own(&f, key, hash); f.OK || err != nil {
 			return f.Value, orNotFound(&f, err)
 		}
 		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	f, err := tx.e.State().Lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
-	if err != nil || !f.Live() {
+	if err := tx.e.State().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot}); err != nil || !f.Live() {
 		return nil, orNotFound(&f, err)
 	}
 	return tx.keep(&f), nil
@@ -131,16 +131,17 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 
 // Has reports whether key has a value.
 func (tx *Tx) Has(key []byte) (bool, error) {
+	var f tree.Found
 	hash := base.Hash(key)
 	if tx.writable {
-		if f, err := tx.own(key, hash); f.OK || err != nil {
+		if err := tx.own(&f, key, hash); f.OK || err != nil {
 			return f.Live(), err
 		}
 		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	f, err := tx.e.State().Lookup(key, hash, base.Visibility{Snapshot: tx.snapshot})
+	err := tx.e.State().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot})
 	return f.Live(), err
 }
 
@@ -151,32 +152,35 @@ func orNotFound(f *tree.Found, err error) error {
 	return err
 }
 
-// own looks key up among the transaction's own writes.
-func (tx *Tx) own(key []byte, hash uint64) (tree.Found, error) {
+// own looks key up among the transaction's own writes. f is zero, and stays so if nothing is
+// found.
+func (tx *Tx) own(f *tree.Found, key []byte, hash uint64) error {
 	if tx.writes.Len() == 0 && len(tx.spills) == 0 {
-		return tree.Found{}, nil
+		return nil
 	}
 	vis := tx.visibility()
 	cover := tx.writes.Cover(key, vis)
-	if e, seq, ok := tx.writes.Get(key, hash, vis); ok {
+	if f.LookupMemory(tx.writes, key, hash, vis) {
 		tx.lent = true
-		return tree.Hit(tree.Found{Value: tree.Present(e), Seq: seq, Kind: e.Kind, OK: true}, cover), nil
+		f.Hide(cover)
+		return nil
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
 	for i := len(tx.spills) - 1; i >= 0; i-- {
-		f, done, err := tx.spills[i].Run.Lookup(key, hash, vis, &cover)
+		done, err := tx.spills[i].Run.Lookup(f, key, hash, vis, &cover)
 		if err != nil {
-			return tree.Found{}, err
+			return err
 		}
 		if done {
 			if f.Live() {
-				f.Value = tx.keep(&f)
+				f.Value = tx.keep(f)
 			}
-			return f, nil
+			return nil
 		}
 	}
-	return tree.Hit(tree.Found{}, cover), nil
+	f.Hide(cover)
+	return nil
 }
 
 // keep makes f's value last until the transaction ends: it pins what the value

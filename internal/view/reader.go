@@ -71,8 +71,8 @@ func (v *View) GetTo(bucket, key, dst []byte) ([]byte, error) {
 		return dst[:0], err
 	}
 	defer v.Leave(r)
-	f, err := v.latest(r.internal(bucket, key))
-	if err != nil {
+	var f tree.Found
+	if err := v.latest(&f, r.internal(bucket, key)); err != nil {
 		return dst[:0], err
 	}
 	if !f.Live() {
@@ -91,18 +91,19 @@ func (v *View) Has(bucket, key []byte) (bool, error) {
 		return false, err
 	}
 	defer v.Leave(r)
-	f, err := v.latest(r.internal(bucket, key))
+	var f tree.Found
+	err = v.latest(&f, r.internal(bucket, key))
 	return f.Live(), err
 }
 
-// latest finds the newest committed version of key. The caller is inside the
+// latest sets f, which is zero, to the newest committed version of key. The caller is inside the
 // epoch. The state is loaded before the visible sequence (E7): compaction drops
 // only what a newer visible version hides, so a state holds every version that a
 // sequence loaded after it asks for.
-func (v *View) latest(key []byte) (tree.Found, error) {
+func (v *View) latest(f *tree.Found, key []byte) error {
 	rs := v.state.Load()
 	if rs == nil { // the store was closed between enter and here
-		return tree.Found{}, base.ErrClosed
+		return base.ErrClosed
 	}
-	return rs.Lookup(key, base.Hash(key), base.Visibility{Snapshot: v.visible.Load()})
+	return rs.Lookup(f, key, base.Hash(key), base.Visibility{Snapshot: v.visible.Load()})
 }
