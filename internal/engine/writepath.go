@@ -189,7 +189,7 @@ func (e *Engine) append(w *Write) *pending {
 	buf := c.mem.Buffer()
 	for end := at + w.Bytes; at < end; {
 		ent, n := frame.DecodeEntry(buf[at:end])
-		c.mem.Insert(at, ent, base.Hash(ent.Key))
+		c.mem.Insert(at, &ent, base.Hash(ent.Key))
 		at += n
 	}
 	if c.mem.HasRangeDeletes() {

@@ -47,29 +47,35 @@ func AppendHead(dst []byte, kind base.Kind, prefix, key []byte, n int) []byte {
 // DecodeEntry decodes the entry at the start of b and returns its length n, or
 // n == 0 if b does not begin with a well-formed entry.
 func DecodeEntry(b []byte) (e Entry, n int) {
+	n = e.Decode(b)
+	return e, n
+}
+
+// Decode is DecodeEntry into e, which is zero if b does not begin with a well-formed entry.
+func (e *Entry) Decode(b []byte) (n int) {
+	*e = Entry{}
 	if len(b) < 2 || !base.Kind(b[0]).Known() {
-		return Entry{}, 0
+		return 0
 	}
-	e.Kind = base.Kind(b[0])
+	kind, vlen := base.Kind(b[0]), 0
 	klen, at, ok := length(b, 1, base.MaxKeyBytes)
 	if !ok || klen == 0 {
-		return Entry{}, 0
+		return 0
 	}
-	vlen := 0
-	if e.Kind != base.KindDelete {
+	if kind != base.KindDelete {
 		if vlen, at, ok = length(b, at, base.MaxValueBytes); !ok {
-			return Entry{}, 0
+			return 0
 		}
 	}
 	if len(b)-at < klen+vlen {
-		return Entry{}, 0
+		return 0
 	}
 	n = at + klen + vlen
-	e.Key = b[at : at+klen : at+klen]
-	if e.Kind != base.KindDelete {
+	e.Kind, e.Key = kind, b[at:at+klen:at+klen]
+	if kind != base.KindDelete {
 		e.Value = b[at+klen : n : n]
 	}
-	return e, n
+	return n
 }
 
 // length decodes a uvarint of at most limit at b[at:] and returns the offset behind it.

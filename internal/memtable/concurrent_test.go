@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
 )
 
@@ -40,7 +41,8 @@ func TestReadersBesideTheWriter(t *testing.T) {
 				vis := base.Visibility{Snapshot: snapshot}
 				k := r.IntN(keys)
 				want := newest(snapshot, uint64(k), keys)
-				e, seq, ok := b.Get(key(k), base.Hash(key(k)), vis)
+				var e frame.Entry
+				seq, ok := b.Get(&e, key(k), base.Hash(key(k)), vis)
 				if ok != (want > 0) || ok && (seq != want || binary.LittleEndian.Uint64(e.Value) != want) {
 					t.Errorf("key %d at %d: %d, want %d", k, snapshot, seq, want)
 					return

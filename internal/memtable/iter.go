@@ -227,7 +227,7 @@ func (it *Iter) Kind() base.Kind { return it.kind }
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {
 	it.values = true
-	return it.t.entry(it.rec).Value, nil
+	return it.t.Value(it.rec), nil
 }
 
 // Err implements base.Iterator; it is always nil.

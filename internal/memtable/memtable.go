@@ -142,7 +142,7 @@ func (t *Table) Truncate(n int) { t.limit.Store(uint32(n)) }
 
 // Insert adds the entry that stands at offset off of the buffer. hash is the
 // key's base.Hash. Its sequence is base + number of records before it.
-func (t *Table) Insert(off int, e frame.Entry, hash uint64) {
+func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 	if t.grow {
 		t.makeRoom()
 	}
@@ -162,7 +162,7 @@ func (t *Table) Insert(off int, e frame.Entry, hash uint64) {
 
 // copyKey copies the key of an entry whose neighbours' keys are far away, if there is
 // room, and returns what stands in the column.
-func (t *Table) copyKey(e frame.Entry) uint32 {
+func (t *Table) copyKey(e *frame.Entry) uint32 {
 	at, end := t.copied, t.copied+2+len(e.Key)
 	switch {
 	case e.Kind == base.KindRangeDelete || e.Kind != base.KindDelete && len(e.Value) < nearValue:
@@ -183,7 +183,8 @@ func (t *Table) key(rec uint32) (base.Kind, []byte) {
 		end := 2 + int(b[1])
 		return base.Kind(b[0]), b[2:end:end]
 	}
-	e := t.entry(rec)
+	var e frame.Entry
+	t.decode(&e, rec)
 	return e.Kind, e.Key
 }
 
@@ -261,23 +262,21 @@ func (t *Table) Reset(first uint64) {
 	t.order.reset()
 }
 
-func (t *Table) entry(rec uint32) frame.Entry {
-	e, _ := frame.DecodeEntry(t.buf[t.at[rec]:])
-	return e
-}
+// decode sets e to a record.
+func (t *Table) decode(e *frame.Entry, rec uint32) { e.Decode(t.buf[t.at[rec]:]) }
 
-// Get returns the newest version of key that vis sees. hash is the key's
-// base.Hash. Range deletes are not considered: see Cover.
-func (t *Table) Get(key []byte, hash uint64, vis base.Visibility) (e frame.Entry, seq uint64, ok bool) {
+// Get sets e to the newest version of key that vis sees; without one, e means nothing. hash is
+// the key's base.Hash. Range deletes are not considered: see Cover.
+func (t *Table) Get(e *frame.Entry, key []byte, hash uint64, vis base.Visibility) (seq uint64, ok bool) {
 	tag := uint32(hash >> 32)
 	mask := uint32(len(t.slots) - 1)
 	for i := tag * golden >> t.shift; ; i = (i + 1) & mask {
 		s := t.slots[i].Load()
 		if s == 0 {
-			return e, 0, false
+			return 0, false
 		}
 		if uint32(s>>32) == tag {
-			if e = t.entry(uint32(s) - 1); bytes.Equal(e.Key, key) {
+			if t.decode(e, uint32(s)-1); bytes.Equal(e.Key, key) {
 				return t.version(e, uint32(s), vis)
 			}
 		}
@@ -285,19 +284,19 @@ func (t *Table) Get(key []byte, hash uint64, vis base.Visibility) (e frame.Entry
 }
 
 // version walks from a key's newest version e, record next-1, to the one vis sees.
-func (t *Table) version(e frame.Entry, next uint32, vis base.Visibility) (frame.Entry, uint64, bool) {
+func (t *Table) version(e *frame.Entry, next uint32, vis base.Visibility) (seq uint64, ok bool) {
 	limit := t.limit.Load()
 	for first := true; next != 0; first = false {
 		rec := next - 1
 		if seq := t.base + uint64(rec); rec < limit && vis.Sees(seq) {
 			if !first {
-				e = t.entry(rec)
+				t.decode(e, rec)
 			}
-			return e, seq, true
+			return seq, true
 		}
 		next = t.prev[rec]
 	}
-	return frame.Entry{}, 0, false
+	return 0, false
 }
 
 // Key returns the key of record rec.
@@ -307,7 +306,11 @@ func (t *Table) Key(rec uint32) []byte {
 }
 
 // Value returns the value of record rec.
-func (t *Table) Value(rec uint32) []byte { return t.entry(rec).Value }
+func (t *Table) Value(rec uint32) []byte {
+	var e frame.Entry
+	t.decode(&e, rec)
+	return e.Value
+}
 
 // Touch reads a byte of a record's key, and with value one of its value, so that they are on
 // their way to the processor, and returns something of it, for the compiler.
@@ -337,5 +340,7 @@ func (t *Table) Tag(i int) uint32 { return t.tag[i] }
 
 // Record returns record i < Len.
 func (t *Table) Record(i int) Record {
-	return Record{Seq: t.base + uint64(i), Tag: t.tag[i], Entry: t.entry(uint32(i))}
+	r := Record{Seq: t.base + uint64(i), Tag: t.tag[i]}
+	t.decode(&r.Entry, uint32(i))
+	return r
 }

@@ -52,7 +52,7 @@ func (b *builder) add(kind base.Kind, key, value []byte) {
 		b.off += copy(b.buf[at:], frame.AppendEntry(nil, kind, key, value))
 	}
 	e, _ := frame.DecodeEntry(b.buf[at:])
-	b.Insert(at, e, base.Hash(key))
+	b.Insert(at, &e, base.Hash(key))
 }
 
 // model is what a table must agree with: all its entries in order of insertion.
@@ -172,7 +172,8 @@ func compareGet(t *testing.T, r *rand.Rand, b *builder, m *model, key []byte) {
 		vis.Snapshot = r.Uint64N(m.first)
 	}
 	want, ok := m.get(key, vis)
-	e, seq, found := b.Get(key, base.Hash(key), vis)
+	var e frame.Entry
+	seq, found := b.Get(&e, key, base.Hash(key), vis)
 	if found != ok || ok && (seq != want.Seq || e.Kind != want.Kind || !bytes.Equal(e.Value, want.Value)) {
 		t.Fatalf("get %q at %+v: %v %d %v; want %v %+v", key, vis, e.Kind, seq, found, ok, want)
 	}
@@ -336,7 +337,7 @@ func TestFullTable(t *testing.T) {
 		vis := base.Visibility{Snapshot: base.MaxSeq}
 		for i := range 2 * n {
 			key := fmt.Appendf(nil, "\x00%06d", i)
-			if _, _, ok := b.Get(key, base.Hash(key), vis); ok != (i < n) {
+			if _, ok := b.Get(new(frame.Entry), key, base.Hash(key), vis); ok != (i < n) {
 				t.Fatalf("n=%d: key %d: %v", n, i, ok)
 			}
 		}
@@ -353,10 +354,11 @@ func TestEqualHashes(t *testing.T) {
 		b.buf = frame.AppendEntry(b.buf, base.KindPut, key, fmt.Append(nil, i))
 		b.SetBuffer(b.buf)
 		e, _ := frame.DecodeEntry(b.buf[at:])
-		b.Insert(at, e, hash)
+		b.Insert(at, &e, hash)
 	}
 	for i := range 25 {
-		e, _, ok := b.Get(fmt.Appendf(nil, "\x00%d", i), hash, base.Visibility{Snapshot: base.MaxSeq})
+		var e frame.Entry
+		_, ok := b.Get(&e, fmt.Appendf(nil, "\x00%d", i), hash, base.Visibility{Snapshot: base.MaxSeq})
 		if !ok || string(e.Value) != fmt.Sprint(i+25) {
 			t.Errorf("key %d: %q %v", i, e.Value, ok)
 		}
@@ -376,7 +378,7 @@ func TestReset(t *testing.T) {
 			b.Reset(base.SeqPrivate)
 			b.buf, b.off = b.buf[:0], 0
 			key := fmt.Appendf(nil, "\x00%d-%d", round, 0)
-			if _, _, ok := b.Get(key, base.Hash(key), base.Visibility{PrivateLimit: ^uint64(0)}); ok || b.Len() != 0 ||
+			if _, ok := b.Get(new(frame.Entry), key, base.Hash(key), base.Visibility{PrivateLimit: ^uint64(0)}); ok || b.Len() != 0 ||
 				b.HasRangeDeletes() || len(b.Iterators(nil)) != 0 {
 				t.Fatal("something is left after Reset")
 			}

@@ -22,7 +22,7 @@ func filled(keys [][]byte) *Table {
 	t.SetBuffer(buf)
 	for at := 0; at < len(buf); {
 		e, n := frame.DecodeEntry(buf[at:])
-		t.Insert(at, e, base.Hash(e.Key))
+		t.Insert(at, &e, base.Hash(e.Key))
 		at += n
 	}
 	return t
@@ -277,7 +277,7 @@ func TestCopiesOfKeys(t *testing.T) {
 	table := New(buf, make([]byte, Layout(n)+2+1+2+1+2+maxCopied), n)
 	for at := 0; at < len(buf); {
 		e, length := frame.DecodeEntry(buf[at:])
-		table.Insert(at, e, base.Hash(e.Key))
+		table.Insert(at, &e, base.Hash(e.Key))
 		at += length
 	}
 	var copied []int

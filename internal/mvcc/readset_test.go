@@ -60,7 +60,7 @@ func (c *commits) add(kind base.Kind, key, value []byte) {
 	c.buf = frame.AppendEntry(c.buf, kind, key, value)
 	c.table.SetBuffer(c.buf)
 	e, _ := frame.DecodeEntry(c.buf[at:])
-	c.table.Insert(at, e, base.Hash(key))
+	c.table.Insert(at, &e, base.Hash(key))
 	c.list = append(c.list, frame.Entry{Kind: kind, Key: bytes.Clone(key), Value: bytes.Clone(value)})
 }
 

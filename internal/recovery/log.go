@@ -268,7 +268,7 @@ func (r *Log) entries(s *wal.Loaded, h frame.Header, at int64, payload []byte) e
 		if n == 0 || !r.mem.Fits(1) {
 			return base.Corruptf(s.Name, at, "malformed entry %d of a commit", count)
 		}
-		r.mem.Insert(int(at), ent, base.Hash(ent.Key))
+		r.mem.Insert(int(at), &ent, base.Hash(ent.Key))
 		payload, at, count = payload[n:], at+int64(n), count+1
 	}
 	if count != h.Count {

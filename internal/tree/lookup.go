@@ -3,6 +3,7 @@ package tree
 import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/table"
 )
@@ -82,7 +83,8 @@ func (r *Run) Lookup(f *Found, key []byte, hash uint64, vis base.Visibility, cov
 // LookupMemory sets f to the newest version of key in a memtable that vis sees, and reports
 // whether there is one. A present empty value is not nil.
 func (f *Found) LookupMemory(m *memtable.Table, key []byte, hash uint64, vis base.Visibility) bool {
-	e, seq, ok := m.Get(key, hash, vis)
+	var e frame.Entry
+	seq, ok := m.Get(&e, key, hash, vis)
 	if !ok {
 		return false
 	}

@@ -93,7 +93,7 @@ func memoryOf(keys int, bytes int64) *Memory {
 		payload := frame.AppendEntry(nil, base.KindPut, fmt.Appendf(nil, "%03d", i*7%keys), []byte("v"))
 		copy(m.Buf[at:], payload)
 		entry, n := frame.DecodeEntry(m.Buf[at:])
-		m.Insert(at, entry, base.Hash(entry.Key))
+		m.Insert(at, &entry, base.Hash(entry.Key))
 		at += n
 	}
 	m.Replayed = bytes

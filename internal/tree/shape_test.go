@@ -80,7 +80,7 @@ func sealedMemory(t *testing.T, used int) *Memory {
 	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00key"), make([]byte, used))
 	at := int(seg.Append(frame.Header{Kind: frame.KindCommit, Seq: 1, Count: 1}, payload))
 	entry, _ := frame.DecodeEntry(buf[at:])
-	m.Insert(at, entry, base.Hash(entry.Key))
+	m.Insert(at, &entry, base.Hash(entry.Key))
 	return m
 }
 

@@ -143,7 +143,7 @@ func (tx *Tx) adopt(payload []byte) int {
 		ent, n := frame.DecodeEntry(payload[at:])
 		tx.buf = payload[: at+n : at+n]
 		tx.writes.SetBuffer(tx.buf)
-		tx.writes.Insert(at, ent, base.Hash(ent.Key))
+		tx.writes.Insert(at, &ent, base.Hash(ent.Key))
 		at += n
 	}
 	tx.countBytes(tx.indexed())

@@ -72,7 +72,7 @@ func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	tx.buf = frame.AppendEntry(tx.buf, kind, key, value)
 	tx.writes.SetBuffer(tx.buf)
 	e, _ := frame.DecodeEntry(tx.buf[at:])
-	tx.writes.Insert(at, e, base.Hash(key))
+	tx.writes.Insert(at, &e, base.Hash(key))
 	if n > countStep && tx.held() > gatherBytes(tx.e) {
 		return tx.spill() // too large to be kept until the next write
 	}

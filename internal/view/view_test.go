@@ -22,7 +22,7 @@ func memtableOf(freed *bool, values ...string) *tree.State {
 	for _, v := range values {
 		n := copy(buf[at:], frame.AppendEntry(nil, base.KindPut, []byte("a"), []byte(v)))
 		ent, _ := frame.DecodeEntry(buf[at : at+n])
-		m.Insert(at, ent, base.Hash(ent.Key))
+		m.Insert(at, &ent, base.Hash(ent.Key))
 		at += n
 	}
 	rs := tree.NewState([]*tree.Layer{{Mem: m}}, &manifest.Version{}, nil)
