@@ -40,7 +40,7 @@ func (b *Batch) DeleteRange(r Range) {
 	if !b.check(checkRange(r)) {
 		return
 	}
-	low, high := r.internal(rootBucket)
+	low, high := r.internal(nil, nil)
 	if string(low) < string(high) {
 		b.entries.Add(base.KindRangeDelete, nil, low, high)
 	}

@@ -136,7 +136,7 @@ func (db *DB) Compact(ctx context.Context, r Range) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	low, high := r.internal(rootBucket)
+	low, high := r.internal(nil, nil)
 	return db.e.Compact(ctx, low, high)
 }
 

@@ -12,13 +12,20 @@ type Range struct{ Low, High []byte }
 // Prefix returns the range of the keys that begin with p. Its Low is p itself, not a copy.
 func Prefix(p []byte) Range { return Range{Low: p, High: base.PrefixEnd(p)} }
 
-// internal returns the bounds of r as internal keys of the bucket with the given prefix.
-func (r Range) internal(bucket []byte) (low, high []byte) {
-	low = append(append(low, bucket...), r.Low...)
+// internal returns the bounds of r as internal keys of the root bucket, appended to low and
+// high where they are not constant.
+func (r Range) internal(low, high []byte) ([]byte, []byte) {
+	low = append(append(low, rootBucket...), r.Low...)
 	if r.High == nil {
-		return low, base.PrefixEnd(bucket)
+		return low, rootEnd
 	}
-	return low, append(append(high, bucket...), r.High...)
+	return low, append(append(high, rootBucket...), r.High...)
+}
+
+// iter makes an iterator over r, whose bounds it copies.
+func (tx *Tx) iter(r Range) *txn.Iter {
+	var low, high [64]byte // on the stack
+	return tx.tx.NewIter(r.internal(low[:0], high[:0]))
 }
 
 // Iterator walks the keys of a range in both directions, as they were, the
@@ -39,7 +46,7 @@ func (tx *Tx) Iter(r Range) *Iterator {
 	if tx.tx == nil {
 		return &Iterator{err: ErrTxClosed}
 	}
-	return &Iterator{it: tx.tx.NewIter(r.internal(rootBucket)), bucket: len(rootBucket)}
+	return &Iterator{it: tx.iter(r), bucket: len(rootBucket)}
 }
 
 // First moves to the first key.

@@ -29,6 +29,9 @@ type Tx struct {
 // rootBucket is the key prefix of the root bucket (internal/base/bucketkey.go).
 var rootBucket = base.AppendBucketPrefix(nil, 0)
 
+// rootEnd is behind every key of the root bucket.
+var rootEnd = base.PrefixEnd(rootBucket)
+
 // internal returns key with its bucket's prefix, valid until the next call.
 func (tx *Tx) internal(key []byte) []byte { return tx.tx.Key(rootBucket, key) }
 
@@ -111,7 +114,7 @@ func (tx *Tx) DeleteRange(r Range) error {
 	if err := checkRange(r); err != nil {
 		return err
 	}
-	return tx.note(tx.tx.DeleteRange(r.internal(rootBucket)))
+	return tx.note(tx.tx.DeleteRange(r.internal(nil, nil)))
 }
 
 // note makes an I/O error of a write stick: a transaction that lost one must not commit.
@@ -174,7 +177,7 @@ func (tx *Tx) begin(r Range) *txn.Iter {
 		tx.stick(ErrTxClosed)
 		return nil
 	}
-	return tx.tx.NewIter(r.internal(rootBucket))
+	return tx.iter(r)
 }
 
 // finish closes a scan's iterator, which only the scan has known, and keeps its error.

@@ -31,6 +31,9 @@ func NewConcat(n int, bounds func(i int) (smallest, largest []byte), open func(i
 	return &Concat{n: n, bounds: bounds, open: open}
 }
 
+// Reset makes a closed c one over n parts, with the same functions.
+func (c *Concat) Reset(n int) { c.n, c.at, c.err = n, 0, nil }
+
 // enter opens part i, unless it is open already. It returns false after an
 // error, and if there is no such part; then none is open.
 func (c *Concat) enter(i int) bool {

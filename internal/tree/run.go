@@ -88,9 +88,32 @@ func (r *Run) Cover(key []byte, vis base.Visibility) uint64 {
 	return 0
 }
 
-// NewIter walks all tables of a run.
-func (r *Run) NewIter(slot *epoch.Slot, opts table.IterOptions) base.Iterator {
-	return iterator.NewConcat(len(r.Tables),
-		func(i int) ([]byte, []byte) { return r.Tables[i].Meta.Smallest, r.Tables[i].Meta.Largest },
-		func(i int) (base.Iterator, error) { return r.Tables[i].NewIter(slot, opts), nil })
+// RunIter walks all tables of a run, and then those of another, in the same memory.
+type RunIter struct {
+	*iterator.Concat
+	tables []*Handle
+	slot   *epoch.Slot
+	opts   table.IterOptions
+	one    table.Iter // over the table it stands in
 }
+
+// NewRunIter returns an iterator over nothing; see Init.
+func NewRunIter() *RunIter {
+	it := &RunIter{}
+	it.Concat = iterator.NewConcat(0,
+		func(i int) ([]byte, []byte) { return it.tables[i].Meta.Smallest, it.tables[i].Meta.Largest },
+		func(i int) (base.Iterator, error) {
+			it.tables[i].InitIter(&it.one, it.slot, it.opts)
+			return &it.one, nil
+		})
+	return it
+}
+
+// Init makes a new or closed iterator one over r.
+func (it *RunIter) Init(r *Run, slot *epoch.Slot, opts table.IterOptions) {
+	it.tables, it.slot, it.opts = r.Tables, slot, opts
+	it.Reset(len(r.Tables))
+}
+
+// Clear lets go of what a closed iterator was over.
+func (it *RunIter) Clear() { it.tables, it.slot, it.one = nil, nil, table.Iter{} }

@@ -30,8 +30,9 @@ type Iter struct {
 	chunks  memtable.Iters  // of the memtables
 	memory  []*memtable.Table
 	sorted  sorted.Iter
-	tables  []*table.Iter   // the first ones are among the sources, the others' memory is for others
-	inUse   int             // of tables
+	tables  memoryOf[table.Iter]
+	runs    memoryOf[tree.RunIter]
+	at      int             // in tx.iters
 	walked  int             // rows since it was last noted
 	own     []base.Iterator // the transaction's chunks, as they were at the start
 	writes  *memtable.Table // what they are chunks of: the transaction's may be another by now
@@ -48,13 +49,35 @@ type Iter struct {
 	done  bool
 }
 
+// memoryOf is things of which the first ones are in use; the others' memory is for others.
+type memoryOf[T any] struct {
+	all   []*T
+	inUse int
+}
+
+func (m *memoryOf[T]) take(make func() *T) *T {
+	if m.inUse == len(m.all) {
+		m.all = append(m.all, make())
+	}
+	m.inUse++
+	return m.all[m.inUse-1]
+}
+
+func (m *memoryOf[T]) reset(clear func(*T)) {
+	for _, t := range m.all[:m.inUse] {
+		clear(t)
+	}
+	m.inUse = 0
+}
+
 // closedIters have nothing but memory for reuse.
 var closedIters = sync.Pool{New: func() any { return new(Iter) }}
 
-// NewIter makes an iterator over [low, high), which it keeps.
+// NewIter makes an iterator over [low, high).
 func (tx *Tx) NewIter(low, high []byte) *Iter {
 	it := closedIters.Get().(*Iter)
-	it.tx, it.low, it.high, it.vis, it.done = tx, low, high, tx.visibility(), false
+	it.tx, it.vis, it.done = tx, tx.visibility(), false
+	it.low, it.high = append(it.low[:0], low...), append(it.high[:0], high...)
 	if tx.writable {
 		it.writes = tx.writes
 		it.own = it.writes.Iterators(it.own)
@@ -64,10 +87,8 @@ func (tx *Tx) NewIter(low, high []byte) *Iter {
 			s.ref()
 		}
 	}
-	if tx.iters == nil {
-		tx.iters = make(map[*Iter]struct{})
-	}
-	tx.iters[it] = struct{}{}
+	it.at = len(tx.iters)
+	tx.iters = append(tx.iters, it)
 	return it
 }
 
@@ -312,7 +333,9 @@ func (it *Iter) addRun(r *tree.Run) {
 		}
 		src.It = it.tableIter(r.Tables[0])
 	} else {
-		src.It = r.NewIter(it.tx.slot, table.IterOptions{})
+		run := it.runs.take(tree.NewRunIter)
+		run.Init(r, it.tx.slot, table.IterOptions{})
+		src.It = run
 	}
 	if r.Tombstones {
 		src.Cover = r.Cover
@@ -323,11 +346,7 @@ func (it *Iter) addRun(r *tree.Run) {
 
 // tableIter returns an iterator over a table, to be closed before the next state is read.
 func (it *Iter) tableIter(h *tree.Handle) *table.Iter {
-	if it.inUse == len(it.tables) {
-		it.tables = append(it.tables, new(table.Iter))
-	}
-	t := it.tables[it.inUse]
-	it.inUse++
+	t := it.tables.take(func() *table.Iter { return new(table.Iter) })
 	h.InitIter(t, it.tx.slot, table.IterOptions{})
 	return t
 }
@@ -341,10 +360,8 @@ func (it *Iter) drop() {
 	clear(it.open)
 	it.open = it.open[:0]
 	it.chunks.Reset()
-	for _, t := range it.tables[:it.inUse] {
-		*t = table.Iter{}
-	}
-	it.inUse = 0
+	it.tables.reset(func(t *table.Iter) { *t = table.Iter{} })
+	it.runs.reset((*tree.RunIter).Clear)
 	if it.rs != nil {
 		it.rs.Unref()
 		it.rs = nil
@@ -406,7 +423,9 @@ func (it *Iter) Close() {
 		s.unref()
 	}
 	it.done, it.valid = true, false
-	delete(it.tx.iters, it)
+	last := len(it.tx.iters) - 1
+	it.tx.iters[it.at], it.tx.iters[last].at = it.tx.iters[last], it.at
+	it.tx.iters[last], it.tx.iters = nil, it.tx.iters[:last]
 }
 
 // Recycle gives the memory of a closed iterator to those to come, unless its transaction
@@ -420,10 +439,9 @@ func (it *Iter) Recycle() {
 	clear(it.memory[:cap(it.memory)])
 	clear(it.own)
 	clear(it.spills)
-	*it = Iter{
-		rows: it.rows, sources: it.sources[:0], open: it.open, chunks: it.chunks, sorted: it.sorted, memory: it.memory[:0], tables: it.tables,
-		own: it.own[:0], spills: it.spills[:0], start: it.start[:0], done: true,
-	}
+	it.tx, it.writes, it.err = nil, nil, nil
+	it.sources, it.memory, it.own, it.spills = it.sources[:0], it.memory[:0], it.own[:0], it.spills[:0]
+	it.walked, it.walking, it.valid = 0, false, false
 	closedIters.Put(it)
 }
 
@@ -448,7 +466,7 @@ func (it *Iter) noteWalk() {
 
 // noteScans completes the read set with what open iterators have walked.
 func (tx *Tx) noteScans() {
-	for it := range tx.iters {
+	for _, it := range tx.iters {
 		it.noteWalk()
 	}
 }

@@ -154,7 +154,9 @@ func (tx *Tx) mergeRuns(seq uint64, runs ...*tree.Run) (*spill, error) {
 	var tombs []*tombstone.List
 	count := 0
 	for _, r := range runs {
-		rows = append(rows, r.NewIter(tx.slot, table.IterOptions{NoCache: true}))
+		it := tree.NewRunIter()
+		it.Init(r, tx.slot, table.IterOptions{NoCache: true})
+		rows = append(rows, it)
 		for _, h := range r.Tables {
 			tombs = append(tombs, h.Tombstones())
 			count += int(h.Meta.Entries)

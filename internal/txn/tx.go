@@ -40,8 +40,8 @@ type Tx struct {
 	adoptedIndex int               // bytes
 
 	reads     mvcc.ReadSet
-	readBytes int64 // of it counted as arena.ClassTx
-	iters     map[*Iter]struct{}
+	readBytes int64   // of it counted as arena.ClassTx
+	iters     []*Iter // open
 
 	// What keeps slices from Get alive until the end.
 	mems        []*tree.Memory
@@ -263,7 +263,8 @@ func (tx *Tx) Rollback() {
 
 func (tx *Tx) end() {
 	tx.done = true
-	for it := range tx.iters {
+	for len(tx.iters) > 0 {
+		it := tx.iters[len(tx.iters)-1]
 		it.Close()
 		it.tx = nil // which begins again as another
 	}
@@ -306,4 +307,7 @@ func (tx *Tx) forget() {
 	clear(tx.pages)
 	clear(tx.mems)
 	tx.mems = tx.mems[:0]
+	if cap(tx.iters) > keptRecords {
+		tx.iters = nil
+	}
 }
