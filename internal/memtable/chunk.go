@@ -76,10 +76,10 @@ func (s *set) lowerBound(c *chunk, key []byte) int {
 	return low + n
 }
 
-// merge merges two chunks, of which b is newer in every record. It is often far shorter:
-// the place of each of its refs is found by doubling steps, and what lies before is moved
-// as a whole.
-func (s *set) merge(a, b chunk) chunk {
+// merge merges two chunks, of which b is newer in every record, but for what b's of sequences up
+// to oldest hide. b is often far shorter: the place of each of its refs is found by doubling steps,
+// and what lies before is moved as a whole.
+func (s *set) merge(a, b chunk, oldest uint64) chunk {
 	c := chunk{common: a.common[:base.CommonPrefix(a.common, b.common)]}
 	if a.length == b.length {
 		c.length = a.length
@@ -94,7 +94,10 @@ func (s *set) merge(a, b chunk) chunk {
 			from = from[n:]
 		}
 		c.refs = append(c.refs, r)
-		follows = len(from) > 0 && s.same(&c, r, from[0])
+		for follows = len(from) > 0 && s.same(&c, r, from[0]); follows && s.seq(r) <= oldest; {
+			from = from[1:]
+			follows = len(from) > 0 && s.same(&c, r, from[0])
+		}
 	}
 	c.add(from, follows)
 	return c

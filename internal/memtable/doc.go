@@ -36,6 +36,8 @@
 //	M4 a copy is written before its record is published, and never changed
 //	M5 chunks are handed out only to who has given the very tables they are of, so
 //	   that no key is read of a table that has gone
+//	M6 a Stack leaves out a version only if a newer one hides it that everybody sees who has
+//	   a snapshot, or begins one later
 //
 // # Lifetimes
 //

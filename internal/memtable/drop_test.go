@@ -5,7 +5,7 @@ import "testing"
 // TestDropWaitsForNobody: it is called where all commits wait, and others may be sorting.
 func TestDropWaitsForNobody(t *testing.T) {
 	s, bytes := new(Stack), int64(0)
-	s.Init(1<<30, func(delta int64) { bytes += delta })
+	s.Init(1<<30, func(delta int64) { bytes += delta }, func() uint64 { return 0 })
 	later := s.After(nil, 0)
 	s.sorting.Lock()
 	later.sorting.Lock()

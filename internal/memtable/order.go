@@ -59,14 +59,15 @@ func (o *order) of(s *set) *chunks {
 	if c.cover(s) {
 		return c
 	}
-	next := s.extend(c)
+	next := s.extend(c, 0)
 	o.now.Store(next)
 	return next
 }
 
 // extend returns chunks that hold the records of the tables, those of c, which may be nil,
-// among them. c is of no newer tables.
-func (s *set) extend(c *chunks) *chunks {
+// among them. c is of no newer tables. What newer records of sequences up to oldest hide may be
+// left out.
+func (s *set) extend(c *chunks, oldest uint64) *chunks {
 	next := &chunks{first: s.first, last: s.first + uint32(len(s.tables)-1)}
 	var spans []span
 	for i, t := range s.tables {
@@ -90,17 +91,17 @@ func (s *set) extend(c *chunks) *chunks {
 		}
 	}
 	if len(spans) > 0 {
-		next.sorted = append(next.sorted, s.sortSpans(spans))
+		next.sorted = append(next.sorted, s.sortSpans(spans, oldest))
 	}
 	next.sorted = slices.DeleteFunc(next.sorted, func(c chunk) bool { return len(c.refs) == 0 })
-	s.mergeLast(next, func(long, short int) bool { return long <= fewRecords || chunkGrowth*short >= long })
+	s.mergeLast(next, oldest, func(long, short int) bool { return long <= fewRecords || chunkGrowth*short >= long })
 	return next
 }
 
 // mergeLast merges the last two chunks as long as they are so long that it should be done.
-func (s *set) mergeLast(c *chunks, should func(long, short int) bool) {
+func (s *set) mergeLast(c *chunks, oldest uint64, should func(long, short int) bool) {
 	for k := len(c.sorted); k > 1 && should(len(c.sorted[k-2].refs), len(c.sorted[k-1].refs)); k-- {
-		c.sorted = append(c.sorted[:k-2], s.merge(c.sorted[k-2], c.sorted[k-1]))
+		c.sorted = append(c.sorted[:k-2], s.merge(c.sorted[k-2], c.sorted[k-1], oldest))
 	}
 }
 
@@ -127,7 +128,7 @@ func (t *Table) Sort() {
 	if c := t.order.now.Load(); len(c.sorted) > 1 {
 		whole := *c
 		whole.sorted = slices.Clone(c.sorted)
-		s.mergeLast(&whole, func(long, short int) bool { return true })
+		s.mergeLast(&whole, 0, func(long, short int) bool { return true })
 		t.order.now.Store(&whole)
 	}
 }

@@ -38,6 +38,8 @@ func (s *set) key(r ref) []byte {
 	return key
 }
 
+func (s *set) seq(r ref) uint64 { return s.tables[r.num()-s.first].base + uint64(r.rec()) }
+
 // span is consecutive records of a table.
 type span struct {
 	t        *Table
@@ -45,9 +47,25 @@ type span struct {
 	from, to int
 }
 
+// hide marks the records of the span that newer ones, of sequences up to oldest, hide from
+// everybody, and returns how many they are.
+func (sp *span) hide(hidden []bool, oldest uint64) (n int) {
+	from, to := uint32(sp.from), uint32(sp.to)
+	for rec := from; rec < to && sp.t.base+uint64(rec) <= oldest; rec++ {
+		if prev := sp.t.prev[rec]; prev > from {
+			hidden[prev-1-from] = true
+			n++
+		}
+	}
+	return n
+}
+
 // sorter is the memory of a sort, which is used again unless it is large: the Go heap is
 // not counted to Memory.
-type sorter struct{ spare []ref }
+type sorter struct {
+	spare  []ref
+	hidden []bool
+}
 
 var sorters recycle.Pool[sorter]
 
@@ -55,19 +73,34 @@ var sorters recycle.Pool[sorter]
 const keptRefs = 64 << 10
 
 func (s *sorter) recycle() {
-	if cap(s.spare) <= keptRefs {
+	if cap(s.spare) <= keptRefs && cap(s.hidden) <= keptRefs {
 		sorters.Put(s)
 	}
 }
 
+// hide marks the records of some spans that are hidden from everybody, and returns how many are left.
+func (s *sorter) hide(spans []span, oldest uint64) (hidden []bool, left int) {
+	for _, sp := range spans {
+		left += sp.to - sp.from
+	}
+	s.hidden = slices.Grow(s.hidden[:0], left)[:left]
+	clear(s.hidden)
+	hidden = s.hidden
+	for _, sp := range spans {
+		left -= sp.hide(hidden, oldest)
+		hidden = hidden[sp.to-sp.from:]
+	}
+	return s.hidden, left
+}
+
 // sortSpans returns the puts and deletes of some spans, which are given oldest first, by
-// key, newest first.
-func (s *set) sortSpans(spans []span) chunk {
+// key, newest first, but for those that others of sequences up to oldest hide.
+func (s *set) sortSpans(spans []span, oldest uint64) chunk {
 	mem := sorters.Get()
 	defer mem.recycle()
-	c, ok := gather(spans, fewKeys(spans))
+	c, ok := mem.gather(spans, fewKeys(spans), oldest)
 	if !ok {
-		c, _ = gather(spans, commonKey(spans))
+		c, _ = mem.gather(spans, commonKey(spans), oldest)
 	}
 	mem.sort(c.refs)
 	if !c.exact() {
@@ -77,17 +110,20 @@ func (s *set) sortSpans(spans []span) chunk {
 	return c
 }
 
-// gather returns the puts and deletes of some spans as they come, and reports whether all of their
-// keys begin with common.
-func gather(spans []span, common []byte) (c chunk, ok bool) {
+// gather returns the puts and deletes of some spans as they come, but for hidden ones, and reports
+// whether all of their keys begin with common.
+func (s *sorter) gather(spans []span, common []byte, oldest uint64) (c chunk, ok bool) {
 	c.common = bytes.Clone(common)
-	total := 0
+	hidden, left := s.hide(spans, oldest)
+	c.refs = make([]ref, 0, left)
 	for _, sp := range spans {
-		total += sp.to - sp.from
-	}
-	c.refs = make([]ref, 0, total)
-	for _, sp := range spans {
-		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
+		mine := hidden[:sp.to-sp.from]
+		hidden = hidden[len(mine):]
+		for i, hidden := range mine {
+			if hidden {
+				continue
+			}
+			rec := uint32(sp.from + i)
 			kind, key := sp.t.key(rec)
 			switch {
 			case kind == base.KindRangeDelete:

@@ -63,7 +63,7 @@ func (c *chunk) records() []uint32 {
 // sorted is a chunk of some records of the table.
 func (t *Table) sorted(from, to int) chunk {
 	s := t.alone()
-	return s.sortSpans([]span{{t: t, from: from, to: to}})
+	return s.sortSpans([]span{{t: t, from: from, to: to}}, 0)
 }
 
 // checkOlder checks that a chunk marks the older versions, and only those.
@@ -143,7 +143,7 @@ func TestMerge(t *testing.T) {
 			s := table.alone()
 			first := table.sorted(0, n)
 			before := slices.Clone(first.refs)
-			got, want := s.merge(first, table.sorted(n, len(keys))), table.sorted(0, len(keys))
+			got, want := s.merge(first, table.sorted(n, len(keys)), 0), table.sorted(0, len(keys))
 			if !slices.Equal(got.records(), want.records()) || !bytes.Equal(got.common, want.common) || got.length != want.length {
 				t.Fatalf("%s with %s: %d refs behind %q, want %d behind %q, in the same order", shape, other, len(got.refs), got.common, len(want.refs), want.common)
 			}

@@ -19,6 +19,7 @@ type Stack struct {
 	dropped atomic.Bool       // for good
 	most    int               // refs
 	count   func(delta int64) // bytes of the Go heap
+	oldest  func() uint64     // see Init
 }
 
 // numbers are given to the tables of a stack, in the order of their age.
@@ -43,16 +44,18 @@ func (n *numbers) give(tables []*Table) (last uint32) {
 // refBytes is what a ref takes.
 const refBytes = 16
 
-// Init makes s an empty stack that takes no more than about most bytes, and counts them.
-func (s *Stack) Init(most int64, count func(delta int64)) {
-	s.numbers, s.most, s.count = new(numbers), int(most/refBytes), count
+// Init makes s an empty stack that takes no more than about most bytes, and counts them. No
+// iterator is for who sees less than the sequence that oldest returns when Append asks it: a
+// version that others hide from all who see that need not be there.
+func (s *Stack) Init(most int64, count func(delta int64), oldest func() uint64) {
+	s.numbers, s.most, s.count, s.oldest = new(numbers), int(most/refBytes), count, oldest
 }
 
 // After returns an order of what comes behind the first n records of a table that has been
 // given to Append, and of the tables after it. Without a table it is of tables that come after
 // all that have been. Drop it.
 func (s *Stack) After(t *Table, n int) *Stack {
-	later := &Stack{numbers: s.numbers, most: s.most, count: s.count}
+	later := &Stack{numbers: s.numbers, most: s.most, count: s.count, oldest: s.oldest}
 	if t != nil {
 		num := t.num.Load()
 		later.now.Store(&chunks{first: num, last: num, n: n})
@@ -67,7 +70,7 @@ func (s *Stack) Drop() {
 }
 
 // Append appends iterators that together hold every put and delete of the tables, oldest
-// first, with a sequence up to upTo, and a few behind it. It appends nothing and reports
+// first, with a sequence up to upTo that somebody sees, and a few others. It appends nothing and reports
 // false where the tables are not the newest ones, or too large: each is to be walked by
 // itself then.
 func (s *Stack) Append(dst []base.Iterator, its *Iters, tables []*Table, upTo uint64) ([]base.Iterator, bool) {
@@ -103,7 +106,7 @@ func (s *Stack) extend(of *set) *chunks {
 		s.replace(nil)
 		return nil
 	}
-	next := of.extend(c)
+	next := of.extend(c, s.oldest())
 	if s.replace(next); s.dropped.Load() {
 		s.replace(nil) // Drop may have come before
 	}

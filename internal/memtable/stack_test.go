@@ -21,11 +21,12 @@ type stacked struct {
 	tables []*builder
 	models []*model
 	next   uint64
+	oldest uint64 // nobody sees less
 }
 
 func newStacked(most int64) *stacked {
 	s := &stacked{next: 1}
-	s.Init(most, func(delta int64) { s.bytes += delta })
+	s.Init(most, func(delta int64) { s.bytes += delta }, func() uint64 { return s.oldest })
 	return s
 }
 
@@ -233,12 +234,92 @@ func TestStackRefuses(t *testing.T) {
 	}
 }
 
+// TestStackOfWhatIsSeen: versions that nobody sees are left out, and nobody misses one: not who
+// sees the oldest sequence there was when somebody scanned, nor who sees more.
+func TestStackOfWhatIsSeen(t *testing.T) {
+	const keys = 60
+	records, refs := 0, int64(0)
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s := newStacked(1 << 30)
+		s.rotate()
+		for range 100 {
+			for range r.IntN(60) {
+				kind := base.KindPut
+				if r.IntN(4) == 0 {
+					kind = base.KindDelete
+				}
+				s.add(kind, fmt.Appendf(nil, "key %d", r.IntN(keys)), fmt.Append(nil, s.next))
+			}
+			switch r.IntN(12) {
+			case 0:
+				s.rotate()
+			case 1:
+				s.oldest = s.next - 1
+			case 2:
+				s.oldest += r.Uint64N(s.next - s.oldest)
+			case 3:
+				if s.next-1-s.oldest > 20 { // which are not seen yet
+					s.fail(r.IntN(20))
+				}
+			}
+			for range 2 {
+				if upTo := s.oldest + r.Uint64N(s.next-s.oldest); upTo > 0 {
+					s.compareSeen(t, upTo)
+				}
+			}
+		}
+		for _, b := range s.tables {
+			records += b.Len()
+		}
+		refs += s.bytes / 16
+	}
+	t.Logf("%d refs of %d records", refs, records)
+	if refs*4 > int64(records)*3 {
+		t.Error("hardly any record was left out")
+	}
+}
+
+// compareSeen walks what a sequence sees.
+func (s *stacked) compareSeen(t *testing.T, upTo uint64) {
+	t.Helper()
+	var all []iterator.Entry
+	for _, m := range s.models {
+		all = append(all, m.sorted()...)
+	}
+	all = slices.DeleteFunc(all, func(e iterator.Entry) bool { return e.Seq > upTo })
+	iterator.Sort(all)
+	want := slices.CompactFunc(all, func(a, b iterator.Entry) bool { return bytes.Equal(a.Key, b.Key) })
+	want = slices.DeleteFunc(want, func(e iterator.Entry) bool { return e.Kind == base.KindDelete })
+	its, ok := s.Append(nil, nil, s.plain(), upTo)
+	if !ok {
+		t.Fatal("no order of the newest tables")
+	}
+	var sources []iterator.Source
+	for _, it := range its {
+		sources = append(sources, iterator.Source{It: it})
+	}
+	it := iterator.New(sources, base.Visibility{Snapshot: upTo}, nil, nil)
+	defer it.Close()
+	i := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if i == len(want) || err != nil || !bytes.Equal(it.Key(), want[i].Key) || !bytes.Equal(v, want[i].Value) {
+			t.Fatalf("row %d of %d at %d is %q: %q %v", i, len(want), upTo, it.Key(), v, err)
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Fatalf("%d rows of %d at %d", i, len(want), upTo)
+	}
+}
+
 // TestStackBesideTheWriter: scans run while tables are written to, come and go. Meant for
 // -race. The i-th record puts i as the value of key i mod 50.
 func TestStackBesideTheWriter(t *testing.T) {
 	const n, keys, whole = 30_000, 50, 1000
 	var s memtable.Stack
-	s.Init(1<<30, func(int64) {})
+	s.Init(1<<30, func(int64) {}, func() uint64 { return 0 })
 	var tables atomic.Pointer[[]*memtable.Table]
 	var visible atomic.Uint64
 	var wg sync.WaitGroup

@@ -40,10 +40,20 @@ const orderShare = 4
 // up to a quarter of that, which it tells count.
 func (v *View) Init(mayPin int64, count func(delta int64)) {
 	v.mayPin, v.count = mayPin, count
-	v.Order.Init(mayPin/orderShare, count)
+	v.Order.Init(mayPin/orderShare, count, v.oldestSnapshot)
 	v.Epochs = epoch.New()
 	v.readers.New = func() any { return newReader(v.Epochs) }
 	v.openDone = make(chan struct{}, 1)
+}
+
+// oldestSnapshot returns a sequence that everybody sees who has a snapshot, or begins one later:
+// the visible one is loaded first (see epoch.Domain.Snapshots).
+func (v *View) oldestSnapshot() uint64 {
+	oldest := v.visible.Load()
+	for _, seq := range v.Epochs.Snapshots(nil) {
+		oldest = min(oldest, seq)
+	}
+	return oldest
 }
 
 // Visible returns the greatest sequence that may be seen.
