@@ -37,8 +37,9 @@ const (
 	// Balanced is S2 on upper levels, where data is young, and zstd on the last. That is S2
 	// too, as long as tables fit into half of Memory decoded, of a store of up to 64 MiB while
 	// it is written to, of any where compaction does not keep up with commits, and when it is
-	// closed: the next time the store is open and nobody writes to it for a second, or Compact
-	// is called, zstd takes its place.
+	// closed, but for a store of up to 16 MiB of which most has zstd already: the next time the
+	// store is open and nobody writes to it for a second, or Compact is called, zstd takes its
+	// place.
 	Balanced Compression = iota
 	// Fast is S2 on every level.
 	Fast

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -221,9 +222,9 @@ func (e *Engine) survey(rs *tree.State) {
 	if e.surveyed || !e.tables.CompressesWell() {
 		return
 	}
-	if nums, err := rs.Hasty(e.mustStop); err == nil {
+	if tables, err := rs.BottomWith(block.S2, e.mustStop); err == nil {
 		e.surveyed = true
-		e.leftovers.NoteQuick(nums)
+		e.leftovers.NoteQuick(tree.Numbers(tables))
 	}
 }
 

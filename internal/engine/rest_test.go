@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -230,6 +231,37 @@ func TestCloseCompressesInHaste(t *testing.T) {
 		if got := codecOf(t, dir); got != block.Zstd {
 			t.Errorf("closed with a little more: %s", got)
 		}
+	}
+}
+
+// TestCloseInHasteOfOthers: a store whose tables are not compressed at all, or are of level 0, is
+// closed in haste, however small it is.
+func TestCloseInHasteOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	cfg := indexTestConfig(dir, 64<<20)
+	cfg.Profile = tablefiles.ProfileNone
+	e := mustOpen(t, cfg)
+	restingCommit(t, e, 'x', 5000)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = mustOpen(t, indexTestConfig(dir, 64<<20))
+	restingCommit(t, e, 'y', 600)
+	if e.closesWell() {
+		t.Error("compressed well, of tables that are not compressed")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	e = mustOpen(t, indexTestConfig(dir, 64<<20))
+	restingCommit(t, e, 'x', 5000)
+	if err := e.flushAll(); err != nil {
+		t.Fatal(err)
+	}
+	restingCommit(t, e, 'y', 600)
+	if rs := e.State(); len(rs.Version.L0) > 0 && e.closesWell() {
+		t.Error("compressed well, of tables of level 0")
 	}
 }
 

@@ -33,10 +33,10 @@ func (h *Handle) Unref() {
 	}
 }
 
-// Hasty returns the numbers of the tables of the last level that are compressed with S2, as
-// they are where there was no time for more. None of them may be closed meanwhile. Each
-// table is read from, so stop is asked before whether to go on, and its error returned.
-func (rs *State) Hasty(stop func() error) (nums []uint64, err error) {
+// BottomWith returns the tables of the last level that have a codec: S2 where there was no time
+// for more. None of them may be closed meanwhile. Each table is read from, so stop is asked before
+// whether to go on, and its error returned.
+func (rs *State) BottomWith(codec block.Codec, stop func() error) (tables []*Handle, err error) {
 	bottom := map[uint64]bool{}
 	for _, meta := range rs.Version.Levels[manifest.Bottom] {
 		bottom[meta.Num] = true
@@ -48,11 +48,11 @@ func (rs *State) Hasty(stop func() error) (nums []uint64, err error) {
 		if err := stop(); err != nil {
 			return nil, err
 		}
-		if c, err := h.Codec(); err == nil && c == block.S2 {
-			nums = append(nums, h.Meta.Num)
+		if c, err := h.Codec(); err == nil && c == codec {
+			tables = append(tables, h)
 		}
 	}
-	return nums, nil
+	return tables, nil
 }
 
 // Hold returns the handles of tables, with a reference each, for who needs them longer

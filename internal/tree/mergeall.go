@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -83,18 +84,22 @@ func (rs *State) CloseMerge() int64 {
 }
 
 // closeWell is how many bytes of keys and values Close compresses well, with zstd on one
-// // processor 40 to 160 ms.
+// processor 40 to 160 ms.
 const closeWell = 16 << 20
 
 // ClosesWell reports whether Close compresses well: what it merges is little, and most of it is
-// in tables that are compressed so, of which haste would make larger ones.
+// in tables of the last level that are, of which haste would make larger ones.
 func (rs *State) ClosesWell() bool {
-	raw, log := rs.RawBytes(), rs.LogBytes()
-	if raw <= log || raw+log > closeWell {
+	held := rs.HeldBytes()
+	if held > closeWell {
 		return false
 	}
-	hasty, err := rs.Hasty(func() error { return nil })
-	return err == nil && len(hasty) == 0
+	tables, err := rs.BottomWith(block.Zstd, func() error { return nil })
+	well := int64(0)
+	for _, h := range tables {
+		well += h.Meta.RawBytes
+	}
+	return err == nil && 2*well > held
 }
 
 // hidesNothing reports whether the tables are one run of puts, and no memtable holds
