@@ -47,25 +47,9 @@ type span struct {
 	from, to int
 }
 
-// hide marks the records of the span that newer ones, of sequences up to oldest, hide from
-// everybody, and returns how many they are.
-func (sp *span) hide(hidden []bool, oldest uint64) (n int) {
-	from, to := uint32(sp.from), uint32(sp.to)
-	for rec := from; rec < to && sp.t.base+uint64(rec) <= oldest; rec++ {
-		if prev := sp.t.prev[rec]; prev > from {
-			hidden[prev-1-from] = true
-			n++
-		}
-	}
-	return n
-}
-
 // sorter is the memory of a sort, which is used again unless it is large: the Go heap is
 // not counted to Memory.
-type sorter struct {
-	spare  []ref
-	hidden []bool
-}
+type sorter struct{ spare []ref }
 
 var sorters recycle.Pool[sorter]
 
@@ -73,24 +57,9 @@ var sorters recycle.Pool[sorter]
 const keptRefs = 64 << 10
 
 func (s *sorter) recycle() {
-	if cap(s.spare) <= keptRefs && cap(s.hidden) <= keptRefs {
+	if cap(s.spare) <= keptRefs {
 		sorters.Put(s)
 	}
-}
-
-// hide marks the records of some spans that are hidden from everybody, and returns how many are left.
-func (s *sorter) hide(spans []span, oldest uint64) (hidden []bool, left int) {
-	for _, sp := range spans {
-		left += sp.to - sp.from
-	}
-	s.hidden = slices.Grow(s.hidden[:0], left)[:left]
-	clear(s.hidden)
-	hidden = s.hidden
-	for _, sp := range spans {
-		left -= sp.hide(hidden, oldest)
-		hidden = hidden[sp.to-sp.from:]
-	}
-	return s.hidden, left
 }
 
 // sortSpans returns the puts and deletes of some spans, which are given oldest first, by
@@ -98,32 +67,29 @@ func (s *sorter) hide(spans []span, oldest uint64) (hidden []bool, left int) {
 func (s *set) sortSpans(spans []span, oldest uint64) chunk {
 	mem := sorters.Get()
 	defer mem.recycle()
-	c, ok := mem.gather(spans, fewKeys(spans), oldest)
+	c, ok := gather(spans, fewKeys(spans))
 	if !ok {
-		c, _ = mem.gather(spans, commonKey(spans), oldest)
+		c, _ = gather(spans, commonKey(spans))
 	}
 	mem.sort(c.refs)
 	if !c.exact() {
 		s.sortTies(c.refs)
 	}
-	s.markOlder(&c)
+	s.markOlder(&c, oldest)
 	return c
 }
 
-// gather returns the puts and deletes of some spans as they come, but for hidden ones, and reports
-// whether all of their keys begin with common.
-func (s *sorter) gather(spans []span, common []byte, oldest uint64) (c chunk, ok bool) {
+// gather returns the puts and deletes of some spans as they come, and reports whether all of their
+// keys begin with common.
+func gather(spans []span, common []byte) (c chunk, ok bool) {
 	c.common = bytes.Clone(common)
-	hidden, left := s.hide(spans, oldest)
-	c.refs = make([]ref, 0, left)
+	total := 0
 	for _, sp := range spans {
-		mine := hidden[:sp.to-sp.from]
-		hidden = hidden[len(mine):]
-		for i, hidden := range mine {
-			if hidden {
-				continue
-			}
-			rec := uint32(sp.from + i)
+		total += sp.to - sp.from
+	}
+	c.refs = make([]ref, 0, total)
+	for _, sp := range spans {
+		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
 			kind, key := sp.t.key(rec)
 			switch {
 			case kind == base.KindRangeDelete:
@@ -276,11 +242,19 @@ func (s *set) sortTies(refs []ref) {
 	}
 }
 
-// markOlder marks the refs of older versions.
-func (s *set) markOlder(c *chunk) {
-	for i := 1; i < len(c.refs); i++ {
-		if s.same(c, c.refs[i-1], c.refs[i]) {
-			c.refs[i].at |= older
+// markOlder marks the refs of older versions, and drops those that a sequence up to oldest hides.
+func (s *set) markOlder(c *chunk, oldest uint64) {
+	kept := c.refs[:min(1, len(c.refs))]
+	for _, r := range c.refs[len(kept):] {
+		if last := kept[len(kept)-1]; s.same(c, last, r) {
+			if s.seq(last) <= oldest {
+				continue
+			}
+			r.at |= older
 		}
+		kept = append(kept, r)
+	}
+	if c.refs = kept; 2*len(kept) < cap(kept) {
+		c.refs = slices.Clone(kept)
 	}
 }
