@@ -55,17 +55,17 @@ type memoryOf[T any] struct {
 	inUse int
 }
 
-func (m *memoryOf[T]) take(make func() *T) *T {
+func (m *memoryOf[T]) take(fresh func() *T) *T {
 	if m.inUse == len(m.all) {
-		m.all = append(m.all, make())
+		m.all = append(m.all, fresh())
 	}
 	m.inUse++
 	return m.all[m.inUse-1]
 }
 
-func (m *memoryOf[T]) reset(clear func(*T)) {
+func (m *memoryOf[T]) reset(letGo func(*T)) {
 	for _, t := range m.all[:m.inUse] {
-		clear(t)
+		letGo(t)
 	}
 	m.inUse = 0
 }
