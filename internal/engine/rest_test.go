@@ -260,7 +260,10 @@ func TestCloseInHasteOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	restingCommit(t, e, 'y', 600)
-	if rs := e.State(); len(rs.Version.L0) > 0 && e.closesWell() {
+	switch well := e.closesWell(); {
+	case len(e.State().Version.L0) == 0:
+		t.Log("NOT LOOKED AT: the table of level 0 was merged before")
+	case well:
 		t.Error("compressed well, of tables of level 0")
 	}
 }

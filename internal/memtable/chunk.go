@@ -136,6 +136,7 @@ func (s *set) countLess(exact bool, refs []ref, r ref) int {
 
 // since returns the chunk without what stands in tables before number first.
 func (c chunk) since(first uint32) chunk {
-	c.refs = slices.DeleteFunc(slices.Clone(c.refs), func(r ref) bool { return r.num() < first })
+	left := slices.DeleteFunc(slices.Clone(c.refs), func(r ref) bool { return r.num() < first })
+	c.refs = append(make([]ref, 0, len(left)), left...) // no more room than is needed, which is counted
 	return c
 }

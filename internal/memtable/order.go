@@ -27,11 +27,11 @@ func (c *chunks) cover(s *set) bool {
 	return c != nil && c.first == s.first && c.last == s.first+uint32(last) && c.n >= s.tables[last].Len()
 }
 
-// refs returns how many records there are.
+// refs returns how many refs there is room for, used or not.
 func (c *chunks) refs() (n int) {
 	if c != nil {
 		for i := range c.sorted {
-			n += len(c.sorted[i].refs)
+			n += cap(c.sorted[i].refs)
 		}
 	}
 	return n
