@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,7 +22,6 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/invariants"
 )
 
 // Each of four goroutines numbers its commits. Commit i writes all keys of group
@@ -224,18 +224,17 @@ func (h *heard) line(s string) {
 	}
 }
 
-// longestLife is how many milliseconds a child writes at most: with assertions a commit takes
-// longer, and log files are used again only after some.
-func longestLife() int {
-	if invariants.Enabled {
-		return 1500
-	}
-	return 250
-}
+// lifespan is how long a child lives.
+type lifespan int
 
-// killRound runs a child, whose commits are relaxed or durable, and kills it a while after it
-// began to write or, if early, after it was started.
-func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (h heard) {
+const (
+	early lifespan = iota // some milliseconds from its start: it may not even have opened the store
+	soon                  // up to a quarter of a second of writing
+	late                  // some milliseconds after it made a log file of one that was used before
+)
+
+// killRound runs a child, whose commits are relaxed or durable, and kills it when its life is over.
+func killRound(t *testing.T, dir, durability string, r *rand.Rand, lives lifespan) (h heard) {
 	cmd := exec.Command(os.Args[0], dir, durability)
 	cmd.Env = append(os.Environ(), childVariable+"=kill")
 	cmd.Stderr = os.Stderr
@@ -249,8 +248,9 @@ func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (
 	lines := bufio.NewReader(out)
 	kill := func() { cmd.Process.Kill() }
 	timer := time.AfterFunc(time.Minute, kill) // a child that hangs
-	if early {
-		timer.Reset(time.Duration(r.IntN(30)) * time.Millisecond)
+	rest := time.Duration(1+r.IntN(30)) * time.Millisecond
+	if lives == early {
+		timer.Reset(rest)
 	}
 	for {
 		s, err := lines.ReadString('\n')
@@ -260,10 +260,14 @@ func killRound(t *testing.T, dir, durability string, r *rand.Rand, early bool) (
 			}
 			break
 		}
-		if s == "r\n" && !early {
-			timer.Reset(time.Duration(1+r.IntN(longestLife())) * time.Millisecond)
-		}
 		h.line(s)
+		switch {
+		case lives == soon && s == "r\n":
+			timer.Reset(time.Duration(1+r.IntN(250)) * time.Millisecond)
+		case lives == late && s[0] == 'a' && hasReusedLog(t, dir):
+			timer.Reset(rest)
+			lives = soon // which is as good as over
+		}
 	}
 	cmd.Wait()
 	return h
@@ -276,13 +280,18 @@ func TestKill(t *testing.T) {
 	r := rand.New(rand.NewPCG(testSeed(t), 11))
 	dir := filepath.Join(t.TempDir(), "store")
 	var acked, begun [killWriters]uint64
-	inFlight, early, reused, commits := 0, 0, 0, uint64(0)
+	inFlight, blind, reused, commits := 0, 0, 0, uint64(0)
 	for round := range rounds {
-		isEarly, durability := r.IntN(10) == 0, "relaxed"
+		lives, durability := soon, "relaxed"
 		if round%2 > 0 {
 			durability = "durable"
 		}
-		h := killRound(t, dir, durability, r, isEarly)
+		if round%4 == 3 {
+			lives = late // durable: a relaxed log file is not used again
+		} else if r.IntN(9) == 0 {
+			lives = early
+		}
+		h := killRound(t, dir, durability, r, lives)
 		if hasReusedLog(t, dir) {
 			reused++
 		}
@@ -290,7 +299,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: %s", round, h.err)
 		}
 		if h.states < killWriters {
-			early++
+			blind++
 			continue // died before it had looked
 		}
 		flight := false
@@ -309,7 +318,7 @@ func TestKill(t *testing.T) {
 	}
 	judgeKilled(t, dir, acked, begun)
 	t.Logf("%d rounds: %d commits acknowledged, %d rounds died with commits in flight, %d before they began, %d left a log file that was used before",
-		rounds, commits, inFlight, early, reused)
+		rounds, commits, inFlight, blind, reused)
 	if runtime.GOOS == "linux" && reused < rounds/10 {
 		t.Errorf("only %d of %d rounds left a log file that was used before", reused, rounds)
 	}
@@ -318,7 +327,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// hasReusedLog reports whether a log file in dir was used before: docs/format/log.md.
+// hasReusedLog reports whether a log file in dir, which may be in use, was used before:
+// docs/format/log.md.
 func hasReusedLog(t *testing.T, dir string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
@@ -326,11 +336,17 @@ func hasReusedLog(t *testing.T, dir string) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		buf, err := os.ReadFile(name)
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false // renamed or removed since
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := base.DecodeFileHeader(buf, base.FileLog, name)
+		defer f.Close()
+		var buf [base.FileHeaderBytes]byte
+		n, _ := io.ReadFull(f, buf[:])
+		h, err := base.DecodeFileHeader(buf[:n], base.FileLog, name)
 		return err == nil && h.Reused
 	})
 }
