@@ -11,13 +11,12 @@ import (
 type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited yet; negative if commits have waited too long
 
 const (
-	freeRuns      = 8 // of level 0, with which commits are not slowed
-	freeMemtables = 9 // that wait, with which commits are not slowed; with eleven they are stopped (config.MemtableLimit), earlier if Memory is small
+	freeRuns = 8 // of level 0, with which commits are not slowed
 
 	// Nanoseconds that a byte waits for each run more: with one commits are slowed to 500 MB/s,
 	// with 16 to 31, which is less than one processor merges.
 	perRun = 2.0
-	// And for memtables, times the square of how many wait more: with one commits are slowed to
+	// And for memtables, times the square of how many too many wait: with one commits are slowed to
 	// 63 MB/s, with half of one to 250.
 	perMemtable = 16.0
 
@@ -27,9 +26,9 @@ const (
 )
 
 // PerByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
-// runs, and so many memtables wait to be flushed, the active one as far as it is used.
-func PerByte(runs int, memtables float64) float64 {
-	more := max(0, memtables-freeMemtables)
+// runs, and so many more memtables wait to be flushed than should, the active one as far as it is used.
+func PerByte(runs int, more float64) float64 {
+	more = max(0, more)
 	return perRun*float64(max(0, runs-freeRuns)) + perMemtable*more*more
 }
 

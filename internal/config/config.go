@@ -63,17 +63,38 @@ func (c *Config) SegmentLimit() int {
 // no commit waits for them to be flushed: half of a large segment.
 func (c *Config) WaitingBytes() int64 { return min(c.Memory/16, maxSegmentBytes) / 2 }
 
+// BurstBytes is the same in a burst of commits, where memtables are bulky: as much as is
+// replayed in some seconds by the Open after a crash.
+func (c *Config) BurstBytes() int64 { return min(c.Memory/8, 12*maxSegmentBytes) }
+
+// How many memtables may wait to be flushed where there is more memory than segments are made for. Each
+// is one more place where a get looks, and is replayed by the Open after a crash. Where they are bulky
+// (tree.State.Bulky) those places are small, and most of their memory is the system's to take back.
+const (
+	mostWaiting      = 10
+	mostBulkyWaiting = 24
+)
+
+// FreeMemtables is how many memtables may wait before commits are slowed: below where MemtableLimit
+// stops them, unless Memory is small.
+const FreeMemtables = mostWaiting - 1
+
+// BurstMemtables is the same of bulky ones in a burst of commits.
+func (c *Config) BurstMemtables() int {
+	fit := int(c.Memory/4) / c.SegmentLimit()
+	return max(FreeMemtables, min(mostBulkyWaiting-1, fit-4)) // the active one, the spare, and their indexes
+}
+
 // MemtableLimit is how many bytes memtables may take, with the next one, while there are so
 // many layers, that to which commits are added with them, before commits wait for a flush.
 // Three may wait to be flushed whatever they take, up to half of the memory: point indexes
-// and pages share the rest. Up to ten may where there is more memory than segments are made
-// for. Each is one more place where a get looks, and is replayed by the Open after a crash.
-func (c *Config) MemtableLimit(layers int) int64 {
-	const waiting, mostWaiting = 3, 10
+// and pages share the rest.
+func (c *Config) MemtableLimit(layers int, bulky bool) int64 {
+	const waiting = 3
 	switch {
 	case layers <= waiting:
 		return c.Memory / 2
-	case layers <= mostWaiting:
+	case layers <= mostWaiting, bulky && layers <= mostBulkyWaiting:
 		return c.Memory / 4
 	}
 	return 0

@@ -84,11 +84,25 @@ func (e *Engine) awaitSealed() bool {
 
 // flushDue reports whether sealed layers should be flushed. Some small memtables wait for the store
 // to rest: what is written again is written to a table once then, and a burst of writes has the
-// machine for itself. Not where a flush has failed, or a commit waits. commit.mu is held.
+// machine for itself. In a burst many do, if they are bulky. Not where a flush
+// has failed, or a commit waits. commit.mu is held.
 func (e *Engine) flushDue() bool {
 	c := &e.commit
-	return c.mem == nil || c.flushRest || e.flushErr != nil || e.stalled.Load() > 0 ||
-		!e.State().MayWait(c.mem, e.cfg.WaitingBytes())
+	if c.mem == nil || c.flushRest || e.flushErr != nil || e.stalled.Load() > 0 {
+		return true
+	}
+	rs := e.State()
+	return !rs.MayWait(c.mem, e.cfg.WaitingBytes()) &&
+		!(e.burst.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(c.mem, e.cfg.BurstBytes()))
+}
+
+// endBurst has the flusher look whether the burst that memtables wait for has lasted too long.
+func (e *Engine) endBurst() {
+	if len(e.State().Layers) > 1 {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		e.commit.sealed.Signal()
+	}
 }
 
 func (e *Engine) setFlushError(err error) {
@@ -163,6 +177,7 @@ func (e *Engine) compactor() {
 				e.prepareRest(seq)
 			}
 		}
+		e.endBurst()
 		e.sleepUntil(sleep, e.wakeMerge)
 	}
 }
@@ -336,7 +351,7 @@ func (c *committer) wantsSpare() bool {
 // commit that needs it. commit.mu is held: somebody who had to get hold of it first would
 // wait for a millisecond where commits follow each other.
 func (e *Engine) keepSpare() {
-	if e.commit.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0)) && !e.diskFull() {
+	if e.commit.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, false)) && !e.diskFull() {
 		prepare := e.beginSpare(0, 0, true)
 		e.background.Go(func() { prepare() })
 	}

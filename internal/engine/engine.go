@@ -38,6 +38,7 @@ type Engine struct {
 	tables  *tablefiles.Files
 	walked  compact.Walked
 	brake   compact.Brake
+	burst   compact.Burst
 	stalled atomic.Int32 // commits that wait for room
 
 	commit committer

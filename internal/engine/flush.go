@@ -118,15 +118,26 @@ func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error
 	if m.Len() == 0 {
 		return nil, nil
 	}
+	return e.tables.WriteResident(e.mergeOf(m, bottom), 0, uint64(m.Len()), tablefiles.Beside)
+}
+
+// writeReplayed is writeMemory of what was replayed, while Open waits: on all processors, and none of
+// its pages begins in memory.
+func (e *Engine) writeReplayed(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
+	return e.tables.Write(e.mergeOf(m, bottom), 0, uint64(m.Len()), tablefiles.Awaited)
+}
+
+// mergeOf is what makes a table of a sealed memtable.
+func (e *Engine) mergeOf(m *tree.Memory, bottom bool) *compact.Merge {
 	m.Sort()
-	return e.tables.WriteResident(&compact.Merge{
+	return &compact.Merge{
 		Rows:        iterator.NewMerging(m.Iterators(nil)...),
 		Tombstones:  tombstone.Build(m.RangeDeletes()),
 		Snapshots:   e.snapshots(),
 		Bottom:      bottom,
 		TargetBytes: wholeTable,
 		Check:       e.mustStop,
-	}, 0, uint64(m.Len()), tablefiles.Beside)
+	}
 }
 
 // wholeTable is a size no table reaches: what is written at once becomes one.

@@ -44,7 +44,7 @@ func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
 		FreeMemory:  e.buffers.Free,
-		WriteMemory: e.writeMemory,
+		WriteMemory: e.writeReplayed,
 		NextFileNum: e.ledger.Next,
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
 		State:       e.ledger.Opened,

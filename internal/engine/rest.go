@@ -171,7 +171,7 @@ func (e *Engine) mergeForScans() bool {
 			c.mu.Unlock()
 			return e.makeTables(sealed, tablefiles.Quick)
 		}
-		if e.memtablesFull(0, 0, e.cfg.MemtableLimit(0)) || e.prepareSpare(0, 0, false) != nil {
+		if e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, false)) || e.prepareSpare(0, 0, false) != nil {
 			break // the next commit would have to wait
 		}
 	}

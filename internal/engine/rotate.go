@@ -49,7 +49,8 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	if n := len(e.State().Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n)) || e.diskFull()) {
+	rs := e.State()
+	if n := len(rs.Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.Bulky())) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare != nil && c.spare.Seg.Capacity() >= need && c.spare.Room(count) {
@@ -136,6 +137,9 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
 	c.mem = next
 	rs := e.State()
+	if len(rs.Layers) == 0 {
+		e.burst.Begin()
+	}
 	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
 	next.Unref() // the state holds it now
 }

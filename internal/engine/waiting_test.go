@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -141,6 +142,84 @@ func TestSealedBeforeItIsWritten(t *testing.T) {
 	stop := make(chan struct{})
 	ended := busy(t, base.KindPut, e, stop)
 	eventually(t, "it is flushed", func() bool { return len(e.State().Layers) < 2 || len(ended) > 0 })
+	if close(stop); <-ended {
+		t.Error("it was flushed when the store came to rest")
+	}
+}
+
+// sealedBytes returns how much log sealed memtables stand for. commit.mu is held.
+func sealedBytes(e *Engine) (n int64) {
+	for _, l := range e.State().Layers {
+		if l.Mem != nil && l.Mem != e.commit.mem {
+			n += l.Mem.LogBytes()
+		}
+	}
+	return n
+}
+
+// dueInBurst puts values of that size, of so many keys, in a burst, until more is sealed than waits
+// else, and returns whether it is to be flushed.
+func dueInBurst(t *testing.T, e *Engine, size, keys int) bool {
+	t.Helper()
+	c := &e.commit
+	for n := range 100_000 {
+		e.burst.Begin()
+		putOne(t, e, fmt.Sprint("key", n%keys), size, false)
+		c.mu.Lock()
+		if c.mem != nil && !c.flushRest && sealedBytes(e) > e.cfg.WaitingBytes() {
+			defer c.mu.Unlock()
+			e.burst.Begin()
+			return e.flushDue()
+		}
+		c.mu.Unlock()
+	}
+	t.Fatal("nothing waits")
+	return false
+}
+
+// TestBurst: in a burst more memtables wait to be flushed, where their logs are mapped, the records are
+// bulky, and most of the keys are different.
+func TestBurst(t *testing.T) {
+	const many = 1 << 30
+	for _, c := range []struct {
+		what       string
+		mapped     bool
+		size, keys int
+		due        bool
+	}{
+		{"bulky", true, 4000, many, false},
+		{"small", true, 1000, many, true},
+		{"the same again and again", true, 4000, 100, true},
+		{"not mapped", false, 4000, many, true},
+	} {
+		disk := memfs.New()
+		disk.StopJournal()
+		if c.mapped {
+			disk.AllowMaps()
+		}
+		e := relaxedOn(t, "/db", disk)
+		if due := dueInBurst(t, e, c.size, c.keys); due != c.due {
+			t.Errorf("%s: to be flushed: %v", c.what, due)
+		}
+	}
+}
+
+// TestBurstEnds: what waits is flushed when the burst is over, though nothing more is sealed.
+func TestBurstEnds(t *testing.T) {
+	disk := memfs.New()
+	disk.StopJournal()
+	disk.AllowMaps()
+	e := relaxedOn(t, "/db", disk)
+	if dueInBurst(t, e, 4000, 1<<30) {
+		t.Fatal("nothing waits in a burst")
+	}
+	stop := make(chan struct{})
+	ended := busy(t, base.KindPut, e, stop)
+	eventually(t, "it is flushed", func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return sealedBytes(e) <= e.cfg.WaitingBytes() || len(ended) > 0
+	})
 	if close(stop); <-ended {
 		t.Error("it was flushed when the store came to rest")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
@@ -148,7 +149,11 @@ func (e *Engine) throttle(n int64) {
 	if rs == nil {
 		return
 	}
-	if d := e.brake.Delay(compact.PerByte(len(rs.Version.L0), rs.Waiting()), n); d > 0 {
+	more := rs.Waiting() - config.FreeMemtables
+	if more > 0 && rs.Bulky() {
+		more -= e.burst.Left() * float64(e.cfg.BurstMemtables()-config.FreeMemtables)
+	}
+	if d := e.brake.Delay(compact.PerByte(len(rs.Version.L0), more), n); d > 0 {
 		signal(e.wakeMerge)
 		start := time.Now()
 		time.Sleep(d)

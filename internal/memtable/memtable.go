@@ -120,6 +120,10 @@ func (t *Table) Keys() (n int) {
 	return n
 }
 
+// Distinct returns how many keys the records are of, truncated ones included, to whoever inserts
+// or when nobody does any more.
+func (t *Table) Distinct() int { return t.used }
+
 // Fits reports whether n more records can be inserted.
 func (t *Table) Fits(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
 

@@ -63,19 +63,36 @@ func (rs *State) LogBytes() (n int64) {
 	return n
 }
 
-// largeRecord bytes of log are a record that is read as fast from a memtable as from a table.
-const largeRecord = 8 << 10
+const (
+	largeRecord = 8 << 10 // bytes of log are a record that is read as fast from a memtable as from a table
+	bulkyRecord = 2 << 10 // of which most of what a flush costs is the value
+)
 
 // LargeRecords reports whether memtables hold large records, on average: to write them to a table
 // takes long, and a scan gains little by it.
-func (rs *State) LargeRecords() bool {
+func (rs *State) LargeRecords() bool { return rs.recordsAbove(largeRecord) }
+
+// Bulky reports whether memtables are mapped logs of records that take more there than in memory of
+// the process's own: many of them cost a get little, and the system little memory that it could not
+// have back.
+func (rs *State) Bulky() bool {
+	for _, l := range rs.Layers {
+		if l.Mem != nil && (l.Mem.Seg == nil || !l.Mem.Seg.Mapped()) {
+			return false
+		}
+	}
+	return rs.recordsAbove(bulkyRecord)
+}
+
+// recordsAbove reports whether records in memtables take more than so many bytes of log, on average.
+func (rs *State) recordsAbove(bytes int64) bool {
 	n := int64(0)
 	for _, l := range rs.Layers {
 		if l.Mem != nil {
 			n += int64(l.Mem.Len())
 		}
 	}
-	return rs.LogBytes() > n*largeRecord
+	return rs.LogBytes() > n*bytes
 }
 
 // MayWait reports whether what lies below the active memtable need not be flushed yet: it is
@@ -90,6 +107,18 @@ func (rs *State) MayWait(active *Memory, limit int64) bool {
 		}
 	}
 	return limit >= 0
+}
+
+// MayWaitInBurst is MayWait while commits are to have the machine for themselves: of memtables that
+// are bulky, and of which a table would keep at least half.
+func (rs *State) MayWaitInBurst(active *Memory, limit int64) bool {
+	records, keys := 0, 0
+	for _, l := range rs.Layers {
+		if l.Mem != nil && l.Mem != active {
+			records, keys = records+l.Mem.Len(), keys+l.Mem.Distinct()
+		}
+	}
+	return 2*keys >= records && rs.Bulky() && rs.MayWait(active, limit)
 }
 
 // Waiting returns how many layers wait to be flushed, the active memtable as far as it is used.
