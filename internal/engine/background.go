@@ -145,7 +145,7 @@ func (e *Engine) compactor() {
 		}
 		seq := e.Visible()
 		q.Look(seq, e.Epochs.Used() || e.Held() > 0)
-		rests := q.Idle(restAfter) || q.Unused(unusedAfter) && !e.State().LargeRecords()
+		rests := e.rests(&q)
 		did, err := e.compactOnce(rests && e.mayMergeIdle(&q), q.Idle(thoroughAfter))
 		switch {
 		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):

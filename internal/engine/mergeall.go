@@ -37,9 +37,12 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	defer e.Done(r)
 	rs := e.Acquire(r.Slot)
 	defer rs.Unref()
-	limit := int64(tree.RestMerge)
 	if closing {
-		sealed, limit = rs, rs.CloseMerge()
+		sealed = rs
+	}
+	limit := sealed.MergeAtRest()
+	if closing {
+		limit = sealed.CloseMerge()
 	}
 	if !rs.Continues(sealed) || !sealed.WorthMergingAll(limit) {
 		return false, nil

@@ -17,11 +17,22 @@ import (
 // segment, as the first one after Open does.
 
 // A store comes to rest after so long without commits, or sooner where commits came without pauses
-// and nobody reads either.
+// and nobody reads either; later where a burst has left much, which takes a second to merge and what
+// comes next may hide.
 const (
-	restAfter   = 25 * time.Millisecond
-	unusedAfter = 6 * time.Millisecond
+	restAfter      = 25 * time.Millisecond
+	unusedAfter    = 6 * time.Millisecond
+	burstRestAfter = 500 * time.Millisecond
 )
+
+// rests reports whether the store has been quiet for long enough.
+func (e *Engine) rests(q *compact.Quiet) bool {
+	rs := e.State()
+	if n := rs.LogBytes(); n > tree.RestMerge && rs.Bulky() && e.burst.Lasts(n) {
+		return q.Idle(burstRestAfter)
+	}
+	return q.Idle(restAfter) || q.Unused(unusedAfter) && !rs.LargeRecords()
+}
 
 // restShare: less than one part in this many of what the tables hold is no reason for a
 // table of its own. A store of a few writes keeps them in its log.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -223,4 +225,46 @@ func TestBurstEnds(t *testing.T) {
 	if close(stop); <-ended {
 		t.Error("it was flushed when the store came to rest")
 	}
+}
+
+// TestBurstRests: what a burst has left is merged at once, when there have been no commits for longer
+// than elsewhere.
+func TestBurstRests(t *testing.T) {
+	for range 10 {
+		if burstRests(t) {
+			return
+		}
+	}
+	t.Error("there were always pauses, or the burst was over")
+}
+
+// burstRests reports whether commits followed each other, so that something was shown.
+func burstRests(t *testing.T) bool {
+	begun := make(chan time.Time, 100) // flushes
+	note := func(ev report.Event) {
+		if ev.Kind == report.EventFlush {
+			begun <- time.Now().Add(-ev.Duration)
+		}
+	}
+	e := mustOpen(t, config.Config{Dir: t.TempDir(), FS: vfs.OS(), Memory: 1 << 30, Relaxed: true, SyncInterval: time.Hour, OnEvent: note})
+	putOne(t, e, "first", 10, false)
+	mapsLogs(t, e)
+	n := 0
+	for ; e.State().LogBytes() < tree.RestMerge*5/4; n++ {
+		e.burst.Begin()
+		putOne(t, e, fmt.Sprint("key", n), 16<<10, false)
+	}
+	last := time.Now()
+	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
+	pause := (<-begun).Sub(last)
+	if flushes := e.counters.Flushes.Load(); flushes != 1 || pause < burstRestAfter {
+		t.Logf("%d flushes, the first after %v", flushes, pause)
+		return false
+	}
+	for i := range n {
+		if v, err := e.GetTo(testBucket, fmt.Append(nil, "key", i), nil); err != nil || len(v) != 16<<10 {
+			t.Fatalf("key %d: %d bytes, %v", i, len(v), err)
+		}
+	}
+	return true
 }

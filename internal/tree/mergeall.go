@@ -63,24 +63,32 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 }
 
 // RestMerge is how many bytes a store at rest, or one that is scanned, may have to be merged
-// into the last level in one pass; closeMerge, one that is closed.
+// into the last level in one pass, where tables hold most of it; closeMerge, one that is closed.
 const (
 	RestMerge  = 64 << 20
 	closeMerge = 256 << 20
 )
 
+// MergeAtRest returns how many bytes are merged when the store comes to rest.
+func (rs *State) MergeAtRest() int64 { return max(RestMerge, rs.dueAnyway()) }
+
 // CloseMerge returns how many bytes Close merges, the debt it still works off: none where
-// nothing is hidden, and more where memtables hold as much as tables, since they have to be
-// written in any case.
+// nothing is hidden.
 func (rs *State) CloseMerge() int64 {
 	if rs.hidesNothing() {
 		return 0
 	}
+	return max(closeMerge, rs.dueAnyway())
+}
+
+// dueAnyway returns what there is to merge where memtables hold as much as tables, since they have
+// to be written in any case; else 0.
+func (rs *State) dueAnyway() int64 {
 	raw := rs.RawBytes()
 	if inMemory := rs.HeldBytes() - raw; inMemory >= raw {
-		return max(closeMerge, inMemory+rs.TableBytes())
+		return inMemory + rs.TableBytes()
 	}
-	return closeMerge
+	return 0
 }
 
 // closeWell is how many bytes of keys and values Close compresses well, with zstd on one

@@ -26,23 +26,23 @@ func stateOf(memtables int, mem, raw, size int64, deletes uint64) *State {
 	return rs
 }
 
-// TestCloseMerge: Close works off a moderate debt, none where nothing is hidden, and
-// everything where memtables hold as much as tables.
+// TestCloseMerge: Close works off a moderate debt, none where nothing is hidden; and it does everything
+// where memtables hold as much as tables, as does a store that comes to rest, which does little else.
 func TestCloseMerge(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
-		rs   *State
-		want int64
+		rs          *State
+		close, rest int64
 	}{
-		{stateOf(0, 0, 100*mb, 50*mb, 0), 0},                        // one run of puts
-		{stateOf(0, 0, 100*mb, 50*mb, 1), closeMerge},               // deletes
-		{stateOf(1, 10*mb, 900*mb, 500*mb, 1), closeMerge},          // little in memory
-		{stateOf(9, 100*mb, 900*mb, 500*mb, 1), (9*100 + 500) * mb}, // as much as in tables
-		{stateOf(9, 100*mb, 901*mb, 500*mb, 1), closeMerge},
-		{stateOf(1, 10*mb, mb, mb, 1), closeMerge}, // never less
+		{stateOf(0, 0, 100*mb, 50*mb, 0), 0, RestMerge},                                 // one run of puts
+		{stateOf(0, 0, 100*mb, 50*mb, 1), closeMerge, RestMerge},                        // deletes
+		{stateOf(1, 10*mb, 900*mb, 500*mb, 1), closeMerge, RestMerge},                   // little in memory
+		{stateOf(9, 100*mb, 900*mb, 500*mb, 1), (9*100 + 500) * mb, (9*100 + 500) * mb}, // as much as in tables
+		{stateOf(9, 100*mb, 901*mb, 500*mb, 1), closeMerge, RestMerge},
+		{stateOf(1, 10*mb, mb, mb, 1), closeMerge, RestMerge}, // never less
 	} {
-		if got := c.rs.CloseMerge(); got != c.want {
-			t.Errorf("%d layers, %d bytes in all: %d, want %d", len(c.rs.Layers), c.rs.HeldBytes(), got, c.want)
+		if atClose, atRest := c.rs.CloseMerge(), c.rs.MergeAtRest(); atClose != c.close || atRest != c.rest {
+			t.Errorf("%d layers, %d bytes in all: %d, want %d; at rest %d, want %d", len(c.rs.Layers), c.rs.HeldBytes(), atClose, c.close, atRest, c.rest)
 		}
 	}
 }
