@@ -81,7 +81,7 @@ const FreeMemtables = mostWaiting - 1
 
 // BurstMemtables is the same of bulky ones in a burst of commits.
 func (c *Config) BurstMemtables() int {
-	fit := int(c.Memory/4) / c.SegmentLimit()
+	fit := int(c.Memory / 4 / int64(c.SegmentLimit()))
 	return max(FreeMemtables, min(mostBulkyWaiting-1, fit-4)) // the active one, the spare, and their indexes
 }
 

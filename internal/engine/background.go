@@ -84,8 +84,8 @@ func (e *Engine) awaitSealed() bool {
 
 // flushDue reports whether sealed layers should be flushed. Some small memtables wait for the store
 // to rest: what is written again is written to a table once then, and a burst of writes has the
-// machine for itself. In a burst many do, if they are bulky. Not where a flush
-// has failed, or a commit waits. commit.mu is held.
+// machine for itself. In a burst many do, if they are bulky. Not where a flush has failed, or a
+// commit waits. commit.mu is held.
 func (e *Engine) flushDue() bool {
 	c := &e.commit
 	if c.mem == nil || c.flushRest || e.flushErr != nil || e.stalled.Load() > 0 {
@@ -96,9 +96,11 @@ func (e *Engine) flushDue() bool {
 		!(e.burst.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(c.mem, e.cfg.BurstBytes()))
 }
 
-// endBurst has the flusher look whether the burst that memtables wait for has lasted too long.
+// endBurst has the flusher look again if the burst that memtables may wait for is over: nobody else
+// would before the next one is sealed.
 func (e *Engine) endBurst() {
-	if len(e.State().Layers) > 1 {
+	rs := e.State()
+	if n := rs.LogBytes(); n > e.cfg.WaitingBytes() && rs.Bulky() && !e.burst.Lasts(n) {
 		e.commit.mu.Lock()
 		defer e.commit.mu.Unlock()
 		e.commit.sealed.Signal()
