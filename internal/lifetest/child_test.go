@@ -78,6 +78,8 @@ func TestMain(m *testing.M) {
 		serve()
 	case "kill":
 		killWriter()
+	case "burst":
+		burstWriter()
 	default:
 		os.Exit(m.Run())
 	}
