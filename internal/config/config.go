@@ -69,32 +69,34 @@ func (c *Config) BurstBytes() int64 { return min(c.Memory/8, 12*maxSegmentBytes)
 
 // How many memtables may wait to be flushed where there is more memory than segments are made for. Each
 // is one more place where a get looks, and is replayed by the Open after a crash. Where they are bulky
-// (tree.State.Bulky) those places are small, and most of their memory is the system's to take back.
+// (tree.State.BulkyLayers) those places are small, and most of their memory is the system's to take
+// back: so many of these come on top.
 const (
-	mostWaiting      = 10
-	mostBulkyWaiting = 24
+	mostWaiting = 10
+	bulkyOnTop  = 14
 )
 
 // FreeMemtables is how many memtables may wait before commits are slowed: below where MemtableLimit
 // stops them, unless Memory is small.
 const FreeMemtables = mostWaiting - 1
 
-// BurstMemtables is the same of bulky ones in a burst of commits.
-func (c *Config) BurstMemtables() int {
+// FreeInBurst is how many more may wait where so many are bulky, in a burst of commits.
+func (c *Config) FreeInBurst(bulky int) int {
 	fit := int(c.Memory / 4 / int64(c.SegmentLimit()))
-	return max(FreeMemtables, min(mostBulkyWaiting-1, fit-4)) // the active one, the spare, and their indexes
+	return max(0, min(bulky, bulkyOnTop, fit-4-FreeMemtables)) // but for the active one, the spare, and their indexes
 }
 
 // MemtableLimit is how many bytes memtables may take, with the next one, while there are so
-// many layers, that to which commits are added with them, before commits wait for a flush.
+// many layers, that to which commits are added with them, so many of them bulky, before commits
+// wait for a flush.
 // Three may wait to be flushed whatever they take, up to half of the memory: point indexes
 // and pages share the rest.
-func (c *Config) MemtableLimit(layers int, bulky bool) int64 {
+func (c *Config) MemtableLimit(layers, bulky int) int64 {
 	const waiting = 3
 	switch {
 	case layers <= waiting:
 		return c.Memory / 2
-	case layers <= mostWaiting, bulky && layers <= mostBulkyWaiting:
+	case layers <= mostWaiting+min(bulky, bulkyOnTop):
 		return c.Memory / 4
 	}
 	return 0

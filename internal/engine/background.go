@@ -96,14 +96,16 @@ func (e *Engine) flushDue() bool {
 		!(e.burst.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(c.mem, e.cfg.BurstBytes()))
 }
 
-// endBurst has the flusher look again if the burst that memtables may wait for is over: nobody else
-// would before the next one is sealed.
-func (e *Engine) endBurst() {
-	rs := e.State()
-	if n := rs.LogBytes(); n > e.cfg.WaitingBytes() && rs.Bulky() && !e.burst.Lasts(n) {
-		e.commit.mu.Lock()
-		defer e.commit.mu.Unlock()
-		e.commit.sealed.Signal()
+// wakeFlusher wakes the flusher if sealed memtables have waited for long enough, as where a burst is
+// over: nobody else would before the next one is sealed. It is called again and again, and waits for
+// no commit.
+func (e *Engine) wakeFlusher() {
+	c := &e.commit
+	if len(e.State().Layers) > 1 && c.mu.TryLock() {
+		defer c.mu.Unlock()
+		if !c.flushing && e.oldestSealed() != nil && e.flushDue() {
+			c.sealed.Signal()
+		}
 	}
 }
 
@@ -142,6 +144,7 @@ func (e *Engine) compactor() {
 	q := compact.Quiet{Long: restAfter}
 	var prepared uint64 // the newest sequence when rest was prepared last
 	for e.stopped.Err() == nil {
+		e.wakeFlusher()
 		if e.mergeForScans() {
 			continue
 		}
@@ -179,7 +182,6 @@ func (e *Engine) compactor() {
 				e.prepareRest(seq)
 			}
 		}
-		e.endBurst()
 		e.sleepUntil(sleep, e.wakeMerge)
 	}
 }
@@ -353,7 +355,7 @@ func (c *committer) wantsSpare() bool {
 // commit that needs it. commit.mu is held: somebody who had to get hold of it first would
 // wait for a millisecond where commits follow each other.
 func (e *Engine) keepSpare() {
-	if e.commit.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, false)) && !e.diskFull() {
+	if e.commit.wantsSpare() && e.refuse() == nil && !e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, 0)) && !e.diskFull() {
 		prepare := e.beginSpare(0, 0, true)
 		e.background.Go(func() { prepare() })
 	}

@@ -28,7 +28,7 @@ const (
 // rests reports whether the store has been quiet for long enough.
 func (e *Engine) rests(q *compact.Quiet) bool {
 	rs := e.State()
-	if n := rs.LogBytes(); n > tree.RestMerge && rs.Bulky() && e.burst.Lasts(n) {
+	if n := rs.LogBytes(); n > tree.RestMerge && rs.BulkyLayers() > 0 && e.burst.Lasts(n) {
 		return q.Idle(burstRestAfter)
 	}
 	return q.Idle(restAfter) || q.Unused(unusedAfter) && !rs.LargeRecords()
@@ -102,7 +102,7 @@ func (e *Engine) rest(seq uint64) {
 
 // prepareRest does beforehand, while nobody uses the store and it is about to come to rest, what
 // everything will be merged with sooner then: it sorts the memtables and fetches memory for pages,
-// until there is a commit.
+// until there is a commit. Not for what a burst has left: it is too much to fetch memory for.
 func (e *Engine) prepareRest(seq uint64) {
 	r := e.Reader()
 	defer e.Done(r)
@@ -182,7 +182,7 @@ func (e *Engine) mergeForScans() bool {
 			c.mu.Unlock()
 			return e.makeTables(sealed, tablefiles.Quick)
 		}
-		if e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, false)) || e.prepareSpare(0, 0, false) != nil {
+		if e.memtablesFull(0, 0, e.cfg.MemtableLimit(0, 0)) || e.prepareSpare(0, 0, false) != nil {
 			break // the next commit would have to wait
 		}
 	}

@@ -50,7 +50,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
 	rs := e.State()
-	if n := len(rs.Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.Bulky())) || e.diskFull()) {
+	if n := len(rs.Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.BulkyLayers())) || e.diskFull()) {
 		return false, e.stall()
 	}
 	if c.spare != nil && c.spare.Seg.Capacity() >= need && c.spare.Room(count) {

@@ -206,7 +206,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestBurstEnds: what waits is flushed when the burst is over, though nothing more is sealed.
+// TestBurstEnds: what waits is flushed when the burst is over, though nothing more is sealed, and small
+// records have come behind the bulky ones.
 func TestBurstEnds(t *testing.T) {
 	disk := memfs.New()
 	disk.StopJournal()
@@ -214,6 +215,14 @@ func TestBurstEnds(t *testing.T) {
 	e := relaxedOn(t, "/db", disk)
 	if dueInBurst(t, e, 4000, 1<<30) {
 		t.Fatal("nothing waits in a burst")
+	}
+	active, bulky := e.commit.mem, e.State().BulkyLayers()
+	for n := range 2000 {
+		e.burst.Begin()
+		putOne(t, e, fmt.Sprint("small", n), 10, false)
+	}
+	if now := e.State().BulkyLayers(); e.commit.mem == active && (now != bulky || bulky == 0) {
+		t.Errorf("%d bulky memtables wait, before small records came %d", now, bulky)
 	}
 	stop := make(chan struct{})
 	ended := busy(t, base.KindPut, e, stop)

@@ -150,8 +150,8 @@ func (e *Engine) throttle(n int64) {
 		return
 	}
 	more := rs.Waiting() - config.FreeMemtables
-	if more > 0 && rs.Bulky() {
-		more -= e.burst.Left() * float64(e.cfg.BurstMemtables()-config.FreeMemtables)
+	if more > 0 {
+		more -= e.burst.Left() * float64(e.cfg.FreeInBurst(rs.BulkyLayers()))
 	}
 	if d := e.brake.Delay(compact.PerByte(len(rs.Version.L0), more), n); d > 0 {
 		signal(e.wakeMerge)

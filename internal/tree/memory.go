@@ -54,6 +54,9 @@ func (m *Memory) usedBytes() int64 {
 	return tail.Offset()
 }
 
+// mapped reports whether the memtable is, or was, the mapping of its log.
+func (m *Memory) mapped() bool { return m.Seg != nil && m.Seg.Mapped() }
+
 // AwaitsLink reports whether the segment of an empty memtable waits for its link to be
 // written: with the commits behind it, if there are any. Until then it must stay open.
 func (m *Memory) AwaitsLink() bool {
@@ -142,7 +145,7 @@ func (b *Buffers) Free(m *Memory) {
 	if next := int(b.size.Load()); next > 0 && !arena.Serves(len(m.Buf), next) {
 		put = b.Discard
 	}
-	if m.Seg != nil && m.Seg.Mapped() {
+	if m.mapped() {
 		b.budget.Add(arena.ClassMemtable, -int64(len(m.Buf)))
 		b.ending.RLock()
 		go func() { // every processor is told, which takes 40 us, or milliseconds if it is large

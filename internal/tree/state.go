@@ -70,29 +70,25 @@ const (
 
 // LargeRecords reports whether memtables hold large records, on average: to write them to a table
 // takes long, and a scan gains little by it.
-func (rs *State) LargeRecords() bool { return rs.recordsAbove(largeRecord) }
-
-// Bulky reports whether memtables are mapped logs of records that take more there than in memory of
-// the process's own: many of them cost a get little, and the system little memory that it could not
-// have back.
-func (rs *State) Bulky() bool {
-	for _, l := range rs.Layers {
-		if l.Mem != nil && (l.Mem.Seg == nil || !l.Mem.Seg.Mapped()) {
-			return false
-		}
-	}
-	return rs.recordsAbove(bulkyRecord)
-}
-
-// recordsAbove reports whether records in memtables take more than so many bytes of log, on average.
-func (rs *State) recordsAbove(bytes int64) bool {
+func (rs *State) LargeRecords() bool {
 	n := int64(0)
 	for _, l := range rs.Layers {
 		if l.Mem != nil {
 			n += int64(l.Mem.Len())
 		}
 	}
-	return rs.LogBytes() > n*bytes
+	return rs.LogBytes() > n*largeRecord
+}
+
+// BulkyLayers returns how many memtables below the newest are mapped logs of records that are bulky,
+// on average: they cost a get little, and the system little memory that it could not have back.
+func (rs *State) BulkyLayers() (n int) {
+	for i, l := range rs.Layers {
+		if i > 0 && l.Mem != nil && l.Mem.mapped() && l.Mem.LogBytes() > int64(l.Mem.Len())*bulkyRecord {
+			n++
+		}
+	}
+	return n
 }
 
 // MayWait reports whether what lies below the active memtable need not be flushed yet: it is
@@ -109,16 +105,20 @@ func (rs *State) MayWait(active *Memory, limit int64) bool {
 	return limit >= 0
 }
 
-// MayWaitInBurst is MayWait while commits are to have the machine for themselves: of memtables that
-// are bulky, and of which a table would keep at least half.
+// MayWaitInBurst is MayWait while commits are to have the machine for themselves: of mapped logs of
+// records that are bulky, on average, and of which a table would keep at least half.
 func (rs *State) MayWaitInBurst(active *Memory, limit int64) bool {
-	records, keys := 0, 0
+	records, keys, bytes := 0, 0, int64(0)
 	for _, l := range rs.Layers {
-		if l.Mem != nil && l.Mem != active {
-			records, keys = records+l.Mem.Len(), keys+l.Mem.Distinct()
+		if l.Mem == nil || l.Mem == active {
+			continue
 		}
+		if !l.Mem.mapped() {
+			return false
+		}
+		records, keys, bytes = records+l.Mem.Len(), keys+l.Mem.Distinct(), bytes+l.Mem.usedBytes()
 	}
-	return 2*keys >= records && rs.Bulky() && rs.MayWait(active, limit)
+	return 2*keys >= records && bytes > int64(records)*bulkyRecord && rs.MayWait(active, limit)
 }
 
 // Waiting returns how many layers wait to be flushed, the active memtable as far as it is used.
