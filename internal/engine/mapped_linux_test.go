@@ -34,14 +34,6 @@ func onFiles(t *testing.T, dir string) *Engine {
 	return relaxedOn(t, dir, vfs.OS())
 }
 
-// mapsLogs skips the test where no log is mapped.
-func mapsLogs(t *testing.T, e *Engine) {
-	t.Helper()
-	if !e.commit.mem.Seg.Mapped() {
-		t.Skip("SKIPPED: the log is not mapped in ", e.cfg.Dir)
-	}
-}
-
 // TestMappedLogGoes: what is mapped of a log, and counted, goes with the memtable when it has
 // become a table, and all of it with Close.
 func TestMappedLogGoes(t *testing.T) {

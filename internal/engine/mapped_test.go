@@ -19,6 +19,14 @@ func relaxedOn(t *testing.T, dir string, fsys vfs.FS) *Engine {
 	return mustOpen(t, config.Config{Dir: dir, FS: fsys, Memory: 64 << 20, Relaxed: true, SyncInterval: time.Hour})
 }
 
+// mapsLogs skips the test where no log is mapped.
+func mapsLogs(t *testing.T, e *Engine) {
+	t.Helper()
+	if !e.commit.mem.Seg.Mapped() {
+		t.Skip("SKIPPED: the log is not mapped in ", e.cfg.Dir)
+	}
+}
+
 // putOne commits a value of size bytes.
 func putOne(t *testing.T, e *Engine, key string, size int, durable bool) {
 	t.Helper()
