@@ -1,15 +1,12 @@
 package lifetest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -106,38 +103,19 @@ func burstWriter() {
 // child found, and which commit was acknowledged last.
 func burstRound(t *testing.T, dir string, r *rand.Rand) (found, acked uint64) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], dir)
-	cmd.Env = append(os.Environ(), childVariable+"=burst")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) // a child that hangs
-	lines := bufio.NewReader(out)
-	for {
-		s, err := lines.ReadString('\n')
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch s[0] {
-		case 'e':
+	killChild(t, "burst", []string{dir}, func(s string, in func(time.Duration)) {
+		switch {
+		case s == "":
+		case s[0] == 'e':
 			t.Error(s)
-		case 's':
+		case s[0] == 's':
 			fmt.Sscanf(s[2:], "%d", &found)
 			acked = found
-			timer.Reset(time.Duration(1+r.IntN(500)) * time.Millisecond)
-		case 'a':
+			in(time.Duration(1+r.IntN(500)) * time.Millisecond)
+		case s[0] == 'a':
 			fmt.Sscanf(s[2:], "%d", &acked)
 		}
-	}
-	cmd.Wait()
+	})
 	return found, acked
 }
 

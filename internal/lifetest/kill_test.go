@@ -233,10 +233,12 @@ const (
 	late                  // some milliseconds after it made a log file of one that was used before
 )
 
-// killRound runs a child, whose commits are relaxed or durable, and kills it when its life is over.
-func killRound(t *testing.T, dir, durability string, r *rand.Rand, lives lifespan) (h heard) {
-	cmd := exec.Command(os.Args[0], dir, durability)
-	cmd.Env = append(os.Environ(), childVariable+"=kill")
+// killChild runs a child of a kind and hands heard an empty line and then each that it writes, until
+// it has ended: by itself, or because it was killed, within a minute or after what heard gives to in.
+func killChild(t *testing.T, kind string, args []string, heard func(line string, in func(time.Duration))) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childVariable+"="+kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -245,31 +247,40 @@ func killRound(t *testing.T, dir, durability string, r *rand.Rand, lives lifespa
 	if err != nil {
 		t.Fatal(err)
 	}
+	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }) // a child that hangs
+	in := func(d time.Duration) { timer.Reset(d) }
+	heard("", in)
 	lines := bufio.NewReader(out)
-	kill := func() { cmd.Process.Kill() }
-	timer := time.AfterFunc(time.Minute, kill) // a child that hangs
-	rest := time.Duration(1+r.IntN(30)) * time.Millisecond
-	if lives == early {
-		timer.Reset(rest)
-	}
 	for {
 		s, err := lines.ReadString('\n')
-		if err != nil {
-			if err != io.EOF {
-				t.Fatal(err)
-			}
+		if err == io.EOF {
 			break
 		}
-		h.line(s)
-		switch {
-		case lives == soon && s == "r\n":
-			timer.Reset(time.Duration(1+r.IntN(250)) * time.Millisecond)
-		case lives == late && s[0] == 'a' && hasReusedLog(t, dir):
-			timer.Reset(rest)
-			lives = soon // which is as good as over
+		if err != nil {
+			t.Fatal(err)
 		}
+		heard(s, in)
 	}
 	cmd.Wait()
+}
+
+// killRound runs a child, whose commits are relaxed or durable, and kills it when its life is over.
+func killRound(t *testing.T, dir, durability string, r *rand.Rand, lives lifespan) (h heard) {
+	rest := time.Duration(1+r.IntN(30)) * time.Millisecond
+	killChild(t, "kill", []string{dir, durability}, func(s string, in func(time.Duration)) {
+		if s != "" {
+			h.line(s)
+		}
+		switch {
+		case lives == early && s == "":
+			in(rest)
+		case lives == soon && s == "r\n":
+			in(time.Duration(1+r.IntN(250)) * time.Millisecond)
+		case lives == late && s != "" && s[0] == 'a' && hasReusedLog(t, dir):
+			in(rest)
+			lives = soon // which is as good as over
+		}
+	})
 	return h
 }
 
