@@ -67,6 +67,9 @@ func (c *Config) WaitingBytes() int64 { return min(c.Memory/16, maxSegmentBytes)
 // replayed in some seconds by the Open after a crash.
 func (c *Config) BurstBytes() int64 { return min(c.Memory/8, 12*maxSegmentBytes) }
 
+// TogetherBytes is how much log is flushed to one run at most, where memtables wait.
+func (c *Config) TogetherBytes() int64 { return max(c.BurstBytes()/3, int64(c.SegmentLimit())) }
+
 // How many memtables may wait to be flushed where there is more memory than segments are made for. Each
 // is one more place where a get looks, and is replayed by the Open after a crash. Where they are bulky
 // (tree.State.BulkyLayers) those places are small, and most of their memory is the system's to take

@@ -7,13 +7,11 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/merger"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
-	"github.com/cairndb/cairn/internal/table"
-	"github.com/cairndb/cairn/internal/tablefiles"
-	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/turn"
 	"github.com/cairndb/cairn/internal/wal"
@@ -24,8 +22,6 @@ const (
 	maxRetry      = 2 * time.Second
 	idleMark      = 200 * time.Millisecond // quiet time after which obsolete files are let go
 	thoroughAfter = time.Second            // quiet time after which what was compressed in haste is compressed well
-	// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
-	TargetTable = 16 << 20
 )
 
 func (e *Engine) startBackground() {
@@ -53,7 +49,7 @@ func (e *Engine) flusher() {
 			signal(e.wake)
 			continue
 		}
-		if errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
+		if errors.Is(err, merger.ErrGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned) {
 			return
 		}
 		e.backgroundError(err)
@@ -82,18 +78,14 @@ func (e *Engine) awaitSealed() bool {
 	return c.flushing
 }
 
-// flushDue reports whether sealed layers should be flushed. Some small memtables wait for the store
-// to rest: what is written again is written to a table once then, and a burst of writes has the
-// machine for itself. In a burst many do, if they are bulky. Not where a flush has failed, or a
-// commit waits. commit.mu is held.
+// flushDue reports whether sealed layers should be flushed: where a flush has failed, or a commit
+// waits, they must. commit.mu is held.
 func (e *Engine) flushDue() bool {
 	c := &e.commit
-	if c.mem == nil || c.flushRest || e.flushErr != nil || e.stalled.Load() > 0 {
+	if c.mem == nil || e.flushErr != nil || e.stalled.Load() > 0 {
 		return true
 	}
-	rs := e.State()
-	return !rs.MayWait(c.mem, e.cfg.WaitingBytes()) &&
-		!(e.burst.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(c.mem, e.cfg.BurstBytes()))
+	return !c.resting && (c.flushRest || e.pace.FlushDue(e.State(), c.mem))
 }
 
 // wakeFlusher wakes the flusher if sealed memtables have waited for long enough, as where a burst is
@@ -110,7 +102,7 @@ func (e *Engine) wakeFlusher() {
 }
 
 func (e *Engine) setFlushError(err error) {
-	if errors.Is(err, errGivenUp) {
+	if errors.Is(err, merger.ErrGivenUp) {
 		return
 	}
 	e.commit.mu.Lock()
@@ -141,7 +133,7 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) bool {
 // compactor merges tables while there is debt.
 func (e *Engine) compactor() {
 	delay := retryDelay
-	q := compact.Quiet{Long: restAfter}
+	q := pace.Quiet{Long: pace.RestAfter}
 	var prepared uint64 // the newest sequence when rest was prepared last
 	for e.stopped.Err() == nil {
 		e.wakeFlusher()
@@ -150,10 +142,13 @@ func (e *Engine) compactor() {
 		}
 		seq := e.Visible()
 		q.Look(seq, e.Epochs.Used() || e.Held() > 0)
-		rests := e.rests(&q)
+		rests := e.pace.Rests(e.State(), &q)
+		if !rests {
+			e.endResting()
+		}
 		did, err := e.compactOnce(rests && e.mayMergeIdle(&q), q.Idle(thoroughAfter))
 		switch {
-		case errors.Is(err, errGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
+		case errors.Is(err, merger.ErrGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
 		case err != nil:
 			e.backgroundError(err)
@@ -174,9 +169,9 @@ func (e *Engine) compactor() {
 				e.logs.Clear(e.cfg.FS.Remove)
 			}
 		case !e.restless(e.State()):
-			sleep = restAfter / 5 // commits have just been made
+			sleep = pace.RestAfter / 5 // commits have just been made
 		default:
-			sleep = unusedAfter / 3
+			sleep = pace.UnusedAfter / 3
 			if q.Unused(sleep) && prepared != seq {
 				prepared = seq
 				e.prepareRest(seq)
@@ -184,21 +179,6 @@ func (e *Engine) compactor() {
 		}
 		e.sleepUntil(sleep, e.wakeMerge)
 	}
-}
-
-func (e *Engine) currentDebt() int64 {
-	return compact.Debt(e.State().Version, e.pickInputs(true))
-}
-
-func (e *Engine) pickInputs(idle bool) compact.Inputs {
-	in := compact.Inputs{
-		Idle: idle, OldestSnapshot: e.Visible(), Flushed: base.MaxSeq, Leftovers: e.leftovers.All(),
-		TargetFileBytes: TargetTable, Codecs: e.tables.CompressesWell(),
-	}
-	if s := e.snapshots(); len(s) > 0 {
-		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
-	}
-	return in
 }
 
 // compactOnce runs the most urgent compaction, one that nobody waits for if the store is
@@ -216,11 +196,11 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	if thorough {
 		e.survey(rs)
 	}
-	in := e.pickInputs(idle)
+	in := e.merger.Inputs(idle)
 	in.Thorough = thorough
 	job, ok := compact.Pick(rs.Version, in)
 	if !ok && !idle && e.walked.Any() {
-		job, ok = compact.Pick(rs.Version, e.pickInputs(true))
+		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
 		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
 			e.walked.Spend(job.RawBytes())
 		}
@@ -243,7 +223,7 @@ func (e *Engine) survey(rs *tree.State) {
 	}
 	if tables, err := rs.BottomWith(block.S2, e.mustStop); err == nil {
 		e.surveyed = true
-		e.leftovers.NoteQuick(tree.Numbers(tables))
+		e.merger.Leftovers.NoteQuick(tree.Numbers(tables))
 	}
 }
 
@@ -271,56 +251,22 @@ func (e *Engine) runJob(job *compact.Job) error {
 	var tables []*tree.Handle
 	var err error
 	if !job.Move {
-		if tables, err = e.merge(job); err != nil {
+		if tables, err = e.merger.Job(job); err != nil {
 			if job.Reason == compact.ReasonQuick && errors.Is(err, base.ErrCorrupt) {
-				e.leftovers.Drop(job.Inputs[0].Tables[0].Num) // once is enough: it can stay as it is
+				e.merger.Leftovers.Drop(job.Inputs[0].Tables[0].Num) // once is enough: it can stay as it is
 			}
 			return err
 		}
 	}
-	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Level: job.OutLevel, Run: job.OutRun, Table: h.Meta})
-	}
+	edit.Added = append(edit.Added, merger.Added(job.OutLevel, job.OutRun, tables)...)
 	if err := e.install(edit, tables); err != nil {
-		e.withdraw(tables, err)
+		e.merger.Withdraw(tables, err)
 		return err
 	}
 	e.counters.CompactedBytes.Add(tree.SizeOf(tables))
 	e.emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)
 	return nil
-}
-
-func (e *Engine) merge(job *compact.Job) ([]*tree.Handle, error) {
-	r := e.Reader()
-	defer e.Done(r)
-	r.Slot.Enter() // only as long as this: the state keeps memtables that are flushed meanwhile
-	inputs := e.State().Hold(job.Inputs)
-	r.Slot.Exit()
-	defer tree.Unhold(inputs)
-	var rows []base.Iterator
-	var tombs []*tombstone.List
-	for _, h := range inputs {
-		rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
-		tombs = append(tombs, h.Tombstones())
-	}
-	m := iterator.NewMerging(rows...)
-	defer m.Close()
-	oldest := e.pickInputs(false).OldestSnapshot
-	merge := &compact.Merge{
-		Rows: m, Tombstones: tombstone.Merge(tombs...), Snapshots: e.snapshots(), Bottom: job.Bottommost,
-		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
-		Check: e.mustStop,
-	}
-	effort := tablefiles.Beside
-	if job.Quick {
-		effort = tablefiles.Quick
-	}
-	tables, err := e.tables.WriteResident(merge, job.OutLevel, job.MaxRows(), effort)
-	if err == nil {
-		e.leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
-	}
-	return tables, err
 }
 
 // keeper prepares spare segments and removes obsolete files.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 )
@@ -70,15 +71,10 @@ func (e *Engine) closesWell() bool {
 	return rs.ClosesWell()
 }
 
-// errGivenUp ends a flush or merge that was under way when the store was closed: Close
-// does the same work, and more, on all processors. It ends a merge of everything too for
-// which commits would have to wait.
-var errGivenUp = errors.New("engine: given up for Close")
-
 // mustStop returns why a flush or merge has to end.
 func (e *Engine) mustStop() error {
 	if e.closeWaits.Load() {
-		return errGivenUp
+		return merger.ErrGivenUp
 	}
 	return e.stopped.Err()
 }
@@ -101,7 +97,7 @@ func (e *Engine) settle() (err, unmerged error) {
 	if !e.ledger.Live() {
 		return nil, unmerged // nothing was written since Open
 	}
-	for debt := e.currentDebt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.currentDebt() {
+	for debt := e.merger.Debt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.merger.Debt() {
 		did, err := e.compactOnce(true, false)
 		if reserve.IsFull(err) {
 			return nil, nil // it can wait

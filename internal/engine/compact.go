@@ -71,7 +71,7 @@ func (e *Engine) compactRange(low, high []byte) (bool, error) {
 	defer e.merging.Unlock()
 	rs := e.State()
 	e.survey(rs)
-	job, ok := compact.Manual(rs.Version, low, high, e.pickInputs(true))
+	job, ok := compact.Manual(rs.Version, low, high, e.merger.Inputs(true))
 	if !ok {
 		return false, nil
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/logfiles"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
@@ -36,9 +38,9 @@ type Engine struct {
 	buffers *tree.Buffers
 	pages   *cache.Cache
 	tables  *tablefiles.Files
+	merger  merger.Merger
 	walked  compact.Walked
-	brake   compact.Brake
-	burst   compact.Burst
+	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
 
 	commit committer
@@ -52,8 +54,6 @@ type Engine struct {
 	handles    map[uint64]*tree.Handle
 	flushErr   error  // why the last attempt to flush failed
 	flushTries uint64 // how many have ended
-
-	leftovers compact.Leftovers // garbage that snapshots held
 
 	flushing     sync.Mutex  // one flush at a time
 	merging      sync.Mutex  // one compaction at a time

@@ -1,22 +1,17 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/report"
-	"github.com/cairndb/cairn/internal/tablefiles"
-	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// flushOldest turns the oldest sealed layer into tables of level 0 and reports
+// flushOldest turns the oldest sealed layers, one or more, into tables of level 0 and reports
 // whether there was one. Whoever calls it, commits learn how it went: those that wait
 // for room would wait for ever if a layer whose flush had failed were flushed without
 // a word.
@@ -24,12 +19,15 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	e.flushing.Lock()
 	defer e.flushing.Unlock()
 	defer func() { e.setFlushError(err) }()
-	l, err := e.awaitOldest()
-	if l == nil {
+	layers, err := e.awaitOldest()
+	if len(layers) == 0 {
 		return false, err
 	}
 	start := time.Now()
-	tables, err := e.flushLayer(l)
+	tables, err := e.flushLayers(layers)
+	if n := len(layers); n > 1 && reserve.IsFull(err) {
+		tables, err = e.flushLayers(layers[n-1:]) // for one there is space put aside
+	}
 	if err != nil {
 		return true, fmt.Errorf("flush: %w", err)
 	}
@@ -38,13 +36,14 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	return true, nil
 }
 
-// awaitOldest returns the oldest sealed layer, nil if there is none, once the
+// awaitOldest returns the oldest sealed layer, and memtables above it that are to be flushed with it,
+// the newest first, once the
 // outcome of all commits in its segment is known: what fails must not reach a
 // table, and a large transaction that succeeds becomes an older layer, without
 // which the segment with its record must not become useless. While writing moves on
 // from commits that failed it waits too: until the new segment's link is durable, what they
 // left in a later segment is told from commits by the end of this one.
-func (e *Engine) awaitOldest() (*tree.Layer, error) {
+func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +54,8 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 			return nil, nil
 		case c.failed != nil:
 			return nil, c.failed
-		case l.Mem == nil || !c.broken && !e.undecided(l.Mem):
-			return l, nil
+		case l.Mem == nil || e.decided(l):
+			return e.together(), nil
 		case !c.leading && l.Mem.AwaitsLink():
 			e.lead(nil)
 		default:
@@ -64,6 +63,28 @@ func (e *Engine) awaitOldest() (*tree.Layer, error) {
 		}
 	}
 }
+
+// together returns the layers that are flushed next, the newest first: the oldest sealed one, and those
+// above it whose memtables are flushed with its own. commit.mu is held.
+func (e *Engine) together() []*tree.Layer {
+	layers := e.State().Layers
+	oldest := len(layers) - 1
+	sealed := 0
+	if e.commit.mem != nil && layers[0].Mem == e.commit.mem {
+		sealed = 1
+	}
+	i := oldest
+	if layers[i].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
+		i = oldest + 1 - e.pace.Together(layers[sealed:])
+	}
+	for ; i < oldest && !e.decided(layers[i]); i++ {
+	}
+	return layers[i:]
+}
+
+// decided reports whether the outcome of all commits in a sealed memtable's segment is known.
+// commit.mu is held.
+func (e *Engine) decided(l *tree.Layer) bool { return !e.commit.broken && !e.undecided(l.Mem) }
 
 // undecided reports whether the outcome of a commit in a sealed memtable's segment
 // may be open. The record of a large transaction begins a segment, so if there are
@@ -85,82 +106,31 @@ func (e *Engine) oldestSealed() *tree.Layer {
 	return nil
 }
 
-// flushLayer writes a memtable to a run of level 0, or installs the tables of a large
-// transaction there: as many runs as it had private ones, told apart by their sequences.
-func (e *Engine) flushLayer(l *tree.Layer) (tables []*tree.Handle, err error) {
+// flushLayers writes memtables, the newest first, to one run of level 0, or installs the tables of a
+// large transaction there: as many runs as it had private ones, told apart by their sequences.
+func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err error) {
 	edit := &manifest.Edit{}
-	if l.Mem == nil {
-		edit.IngestedThrough, edit.LastSeq = l.Seq, l.Seq
-		tables = l.Tables()
+	oldest := layers[len(layers)-1]
+	if oldest.Mem == nil {
+		edit.IngestedThrough, edit.LastSeq = oldest.Seq, oldest.Seq
+		tables = oldest.Tables()
 		for _, h := range tables {
 			edit.Added = append(edit.Added, manifest.Added{Run: h.Meta.GlobalSeq, Table: h.Meta})
 		}
-		return tables, e.install(edit, tables, l)
+		return tables, e.install(edit, tables, layers...)
 	}
-	if l.Mem.Len() > 0 { // else its base may come from commits that failed
-		edit.LastSeq = l.Mem.LastSeq()
+	var mems []*tree.Memory
+	for _, l := range layers {
+		if mems = append(mems, l.Mem); l.Mem.Len() > 0 { // else its base may come from commits that failed
+			edit.LastSeq = max(edit.LastSeq, l.Mem.LastSeq())
+		}
 	}
-	if tables, err = e.writeMemory(l.Mem, e.State().Lowest(l)); err != nil {
+	if tables, err = e.merger.Flush(mems, e.State().Lowest(oldest)); err != nil {
 		return nil, err
 	}
-	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Run: max(edit.LastSeq, 1), Table: h.Meta})
-	}
-	if err = e.install(edit, tables, l); err != nil {
-		e.withdraw(tables, err)
+	edit.Added = merger.Added(0, max(edit.LastSeq, 1), tables)
+	if err = e.install(edit, tables, layers...); err != nil {
+		e.merger.Withdraw(tables, err)
 	}
 	return tables, err
-}
-
-// writeMemory writes a sealed memtable to a table of level 0, none if it is empty.
-// bottom says that there is nothing older.
-func (e *Engine) writeMemory(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
-	if m.Len() == 0 {
-		return nil, nil
-	}
-	return e.tables.WriteResident(e.mergeOf(m, bottom), 0, uint64(m.Len()), tablefiles.Beside)
-}
-
-// writeReplayed is writeMemory of what was replayed, while Open waits: on all processors, and none of
-// its pages begins in memory.
-func (e *Engine) writeReplayed(m *tree.Memory, bottom bool) ([]*tree.Handle, error) {
-	return e.tables.Write(e.mergeOf(m, bottom), 0, uint64(m.Len()), tablefiles.Awaited)
-}
-
-// mergeOf is what makes a table of a sealed memtable.
-func (e *Engine) mergeOf(m *tree.Memory, bottom bool) *compact.Merge {
-	m.Sort()
-	return &compact.Merge{
-		Rows:        iterator.NewMerging(m.Iterators(nil)...),
-		Tombstones:  tombstone.Build(m.RangeDeletes()),
-		Snapshots:   e.snapshots(),
-		Bottom:      bottom,
-		TargetBytes: wholeTable,
-		Check:       e.mustStop,
-	}
-}
-
-// wholeTable is a size no table reaches: what is written at once becomes one.
-const wholeTable = 1 << 40
-
-// snapshots returns the sequences of open snapshots, in order.
-func (e *Engine) snapshots() tombstone.Stripes {
-	s := e.Epochs.Snapshots(nil)
-	slices.Sort(s)
-	return tombstone.Stripes(slices.Compact(s))
-}
-
-// withdraw gives up tables whose edit failed with err. If the store is poisoned
-// nobody knows whether the manifest names them, so the files have to stay.
-func (e *Engine) withdraw(tables []*tree.Handle, err error) {
-	for _, h := range tables {
-		e.leftovers.Drop(h.Meta.Num)
-	}
-	if !errors.Is(err, base.ErrPoisoned) {
-		e.tables.Discard(tables)
-		return
-	}
-	for _, h := range tables {
-		h.Reader.Close()
-	}
 }

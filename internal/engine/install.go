@@ -179,7 +179,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 			continue // moved to another level
 		}
 		delete(e.handles, r.Num)
-		e.leftovers.Drop(r.Num)
+		e.merger.Leftovers.Drop(r.Num)
 		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
 	}
 	c := &e.commit

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/vfs"
+	"golang.org/x/sys/unix"
 )
 
 // mappedLogs returns how many log files in dir are mapped, those without a name included.

@@ -54,6 +54,7 @@ func newEngine(cfg config.Config) *Engine {
 		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
 		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
 	}
+	e.pace.Config = &e.cfg
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.buffers = tree.NewBuffers(e.budget)
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
@@ -62,6 +63,7 @@ func newEngine(cfg config.Config) *Engine {
 		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
 		Raw: func() int64 { return e.State().RawBytes() },
 	}
+	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }

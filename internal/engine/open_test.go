@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 )
@@ -46,7 +47,7 @@ func TestTablesAreOpenedSideBySide(t *testing.T) {
 	cfg := indexTestConfig(t.TempDir(), 64<<20)
 	e := mustOpen(t, cfg)
 	value := make([]byte, 64<<10)
-	for i := range 5 * TargetTable / len(value) {
+	for i := range 5 * merger.TargetTable / len(value) {
 		rand.Read(value)
 		if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
 			t.Fatal(err)

@@ -44,7 +44,8 @@ func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
 		FreeMemory:  e.buffers.Free,
-		WriteMemory: e.writeReplayed,
+		WriteMemory: e.merger.FlushReplayed,
+		Together:    e.cfg.TogetherBytes(),
 		NextFileNum: e.ledger.Next,
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
 		State:       e.ledger.Opened,
@@ -57,7 +58,7 @@ func (e *Engine) giveUp(written []*tree.Handle, err error) {
 	for _, h := range written {
 		delete(e.handles, h.Meta.Num)
 	}
-	e.withdraw(written, err)
+	e.merger.Withdraw(written, err)
 }
 
 // recordRecovery writes a new manifest that needs no log, and makes it the live one.

@@ -3,9 +3,9 @@ package engine
 import (
 	"errors"
 	"sync"
-	"time"
 
-	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/merger"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -16,35 +16,13 @@ import (
 // space than these, and has nothing to replay after a kill. The next commit makes a new
 // segment, as the first one after Open does.
 
-// A store comes to rest after so long without commits, or sooner where commits came without pauses
-// and nobody reads either; later where a burst has left much, which takes a second to merge and what
-// comes next may hide.
-const (
-	restAfter      = 25 * time.Millisecond
-	unusedAfter    = 6 * time.Millisecond
-	burstRestAfter = 500 * time.Millisecond
-)
-
-// rests reports whether the store has been quiet for long enough.
-func (e *Engine) rests(q *compact.Quiet) bool {
-	rs := e.State()
-	if n := rs.LogBytes(); n > tree.RestMerge && rs.BulkyLayers() > 0 && e.burst.Lasts(n) {
-		return q.Idle(burstRestAfter)
-	}
-	return q.Idle(restAfter) || q.Unused(unusedAfter) && !rs.LargeRecords()
-}
-
-// restShare: less than one part in this many of what the tables hold is no reason for a
-// table of its own. A store of a few writes keeps them in its log.
-const restShare = 10
-
 // restless reports whether memtables hold enough to be merged with the tables, which is little where
 // there is no space for another segment.
 func (e *Engine) restless(rs *tree.State) bool {
 	if e.spaceShort.Load() { // what the active memtable deletes frees space once it is a table
 		return rs.LogBytes() > 0
 	}
-	return rs.LogBytes() >= max(int64(min(tree.LittleBytes, e.cfg.SegmentLimit()/2)), rs.TableBytes()/restShare)
+	return e.pace.Restless(rs)
 }
 
 // restlessBytes returns the bytes of log that wait for the store to come to rest. commit.mu is held.
@@ -58,10 +36,21 @@ func (e *Engine) restlessBytes(rs *tree.State) int64 {
 
 // mayMergeIdle reports whether a store that has been quiet for a while may be merged where nobody
 // waits for it: at rest at once.
-func (e *Engine) mayMergeIdle(q *compact.Quiet) bool {
+func (e *Engine) mayMergeIdle(q *pace.Quiet) bool {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	return e.commit.mem == nil || q.Idle(idleMark)
+	return e.commit.mem == nil || q.Idle(idleMark) && !e.commit.resting
+}
+
+// endResting lets the flusher go on: there are commits again.
+func (e *Engine) endResting() {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resting {
+		c.resting = false
+		c.sealed.Signal()
+	}
 }
 
 // rest seals the active memtable, gives up the spare, and makes tables of what there is,
@@ -71,8 +60,9 @@ func (e *Engine) rest(seq uint64) {
 	c.mu.Lock()
 	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
 	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
-		if c.nextSeq == seq+1 { // what waited for this has waited long enough
-			c.flushRest = true
+		if rs := e.State(); c.nextSeq == seq+1 { // what waited for this has waited long enough
+			c.resting = c.flushing && e.restlessBytes(rs) > 0 && rs.WorthMergingAll(rs.MergeAtRest())
+			c.flushRest = !c.resting
 			c.sealed.Signal()
 		}
 		c.mu.Unlock()
@@ -130,7 +120,7 @@ func (e *Engine) maySeal() bool {
 func (e *Engine) sealActive() *tree.State {
 	c := &e.commit
 	c.shape.Rest(c.mem, e.cfg.SegmentLimit())
-	c.mem, c.asked = nil, false
+	c.mem, c.asked, c.resting = nil, false, false
 	sealed := e.State()
 	sealed.Ref()
 	return sealed
@@ -141,7 +131,7 @@ func (e *Engine) sealActive() *tree.State {
 func (e *Engine) makeTables(sealed *tree.State, effort tablefiles.Effort) bool {
 	defer sealed.Unref()
 	did, err := e.mergeAll(sealed, effort)
-	if err != nil && !errors.Is(err, errGivenUp) && e.stopped.Err() == nil {
+	if err != nil && !errors.Is(err, merger.ErrGivenUp) && e.stopped.Err() == nil {
 		e.backgroundError(err)
 	}
 	if !did { // piece by piece

@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
@@ -93,7 +94,7 @@ func TestRestAwaitsTheFlusher(t *testing.T) {
 		return e.commit.mem != nil
 	}
 	for range 10 {
-		if time.Sleep(restAfter); !active() {
+		if time.Sleep(pace.RestAfter); !active() {
 			t.Error("sealed while another memtable waits")
 			break
 		}
@@ -131,7 +132,7 @@ func TestStallEndsWithTheMerge(t *testing.T) {
 func TestQuickTables(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
 	quick := func() (n int) {
-		for _, left := range e.leftovers.All() {
+		for _, left := range e.merger.Leftovers.All() {
 			if left.Quick {
 				n++
 			}
@@ -360,13 +361,13 @@ func smallMemtablesWait(t *testing.T) bool {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
 	value := bytes.Repeat([]byte{1}, 16<<10)
 	n, longest := 0, time.Duration(0)
-	for last := time.Now(); len(e.State().Layers) < 3 && longest < unusedAfter/2; n++ {
+	for last := time.Now(); len(e.State().Layers) < 3 && longest < pace.UnusedAfter/2; n++ {
 		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
 			t.Fatal(err)
 		}
 		longest, last = max(longest, time.Since(last)), time.Now()
 	}
-	if longest >= unusedAfter/2 {
+	if longest >= pace.UnusedAfter/2 {
 		return false
 	}
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 && e.counters.Flushes.Load() > 0 })

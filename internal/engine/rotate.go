@@ -130,7 +130,7 @@ const stallEvent = 10 * time.Millisecond
 func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c := &e.commit
 	next := c.spare
-	c.spare, c.asked, c.flushRest = nil, false, false
+	c.spare, c.asked, c.flushRest, c.resting = nil, false, false, false
 	c.shape.Note(c.mem, e.cfg.SegmentLimit())
 	next.Seg.Link(end, c.durable, sum)
 	next.SetBase(c.nextSeq)
@@ -138,7 +138,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c.mem = next
 	rs := e.State()
 	if len(rs.Layers) == 0 {
-		e.burst.Begin()
+		e.pace.Begin()
 	}
 	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
 	next.Unref() // the state holds it now

@@ -44,7 +44,7 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 // owed is the debt of compaction, what waits to be flushed included: it is zero
 // only when background work has nothing left to do.
 func (e *Engine) owed(rs *tree.State) int64 {
-	debt := e.currentDebt()
+	debt := e.merger.Debt()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	for _, l := range rs.Layers {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
@@ -165,12 +166,12 @@ func dueInBurst(t *testing.T, e *Engine, size, keys int) bool {
 	t.Helper()
 	c := &e.commit
 	for n := range 100_000 {
-		e.burst.Begin()
+		e.pace.Begin()
 		putOne(t, e, fmt.Sprint("key", n%keys), size, false)
 		c.mu.Lock()
 		if c.mem != nil && !c.flushRest && sealedBytes(e) > e.cfg.WaitingBytes() {
 			defer c.mu.Unlock()
-			e.burst.Begin()
+			e.pace.Begin()
 			return e.flushDue()
 		}
 		c.mu.Unlock()
@@ -218,7 +219,7 @@ func TestBurstEnds(t *testing.T) {
 	}
 	active, bulky := e.commit.mem, e.State().BulkyLayers()
 	for n := range 2000 {
-		e.burst.Begin()
+		e.pace.Begin()
 		putOne(t, e, fmt.Sprint("small", n), 10, false)
 	}
 	if now := e.State().BulkyLayers(); e.commit.mem == active && (now != bulky || bulky == 0) {
@@ -260,13 +261,13 @@ func burstRests(t *testing.T) bool {
 	mapsLogs(t, e)
 	n := 0
 	for ; e.State().LogBytes() < tree.RestMerge*5/4; n++ {
-		e.burst.Begin()
+		e.pace.Begin()
 		putOne(t, e, fmt.Sprint("key", n), 16<<10, false)
 	}
 	last := time.Now()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 	pause := (<-begun).Sub(last)
-	if flushes := e.counters.Flushes.Load(); flushes != 1 || pause < burstRestAfter {
+	if flushes := e.counters.Flushes.Load(); flushes != 1 || pause < pace.BurstRestAfter {
 		t.Logf("%d flushes, the first after %v", flushes, pause)
 		return false
 	}

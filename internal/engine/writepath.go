@@ -11,8 +11,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
@@ -94,6 +92,7 @@ type committer struct {
 	hurry     atomic.Bool  // somebody waits for it
 	asked     bool         // the keeper was asked for one, for the active segment
 	flushRest bool         // nobody has written for a while: what is sealed is flushed
+	resting   bool         // nor that: when the flush under way has ended everything is merged
 	flushing  bool         // the flusher has begun
 	shape     tree.Shape   // of the segment to make
 
@@ -142,23 +141,18 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 	return p.last, e.await(p)
 }
 
-// throttle slows a commit of n bytes in proportion to what flushes and compactions owe. The hard bound,
-// on memory, is in makeRoom.
+// throttle slows a commit of n bytes as pace has it. The hard bound, on memory, is in makeRoom.
 func (e *Engine) throttle(n int64) {
 	rs := e.State()
 	if rs == nil {
 		return
 	}
-	more := rs.Waiting() - config.FreeMemtables
-	if more > 0 {
-		more -= e.burst.Left() * float64(e.cfg.FreeInBurst(rs.BulkyLayers()))
-	}
-	if d := e.brake.Delay(compact.PerByte(len(rs.Version.L0), more), n); d > 0 {
+	if d := e.pace.Slow(rs, n); d > 0 {
 		signal(e.wakeMerge)
 		start := time.Now()
 		time.Sleep(d)
 		slept := time.Since(start)
-		e.brake.Overslept(slept - d)
+		e.pace.Overslept(slept - d)
 		e.counters.StallNanos.Add(int64(slept))
 	}
 }

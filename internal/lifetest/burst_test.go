@@ -16,7 +16,7 @@ import (
 
 // Commit i of a burst puts a value to key i%burstKeys, or deletes it, and notes that it was the last.
 // All are relaxed, made by one goroutine as fast as it can, and large enough for memtables to wait
-// until the burst is over (compact.Burst).
+// until the burst is over (pace.Burst).
 const (
 	burstKeys   = 20_000
 	burstMemory = 512 * mb

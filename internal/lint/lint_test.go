@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/tree"},
 	{"internal/sorted"},
 	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/logfiles"},
-	{"internal/recovery", "internal/config", "internal/segments"},
+	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger"},
 	{"internal/engine", "internal/inspect"},
 	{"internal/txn"},
 	{""},
@@ -35,6 +35,7 @@ var within = map[string][]string{
 	"internal/frame":      {"internal/arena"},
 	"internal/pointindex": {"internal/arena"},
 	"internal/epoch":      {},
+	"internal/pace":       {"internal/config"},
 }
 
 var testOnly = []string{

@@ -31,7 +31,8 @@ type Log struct {
 	Tables   *tablefiles.Files
 
 	FreeMemory  func(*tree.Memory)
-	WriteMemory func(m *tree.Memory, bottom bool) ([]*tree.Handle, error)
+	WriteMemory func(newestFirst []*tree.Memory, bottom bool) ([]*tree.Handle, error)
+	Together    int64 // bytes of log that become one run of level 0, or one segment if it is larger
 	NextFileNum func() uint64
 	Progress    func(done, total int64)
 
@@ -43,7 +44,8 @@ type Log struct {
 	Total   int64          // bytes of log
 	replay  wal.Replay
 
-	mem      *tree.Memory // being filled
+	mem      *tree.Memory   // being filled
+	filled   []*tree.Memory // newest first; they become one run
 	done     int64
 	segments []*wal.Loaded
 	strays   []*wal.Loaded        // of provisional segments that the manifest has forgotten
@@ -210,6 +212,9 @@ func (r *Log) run() error {
 			return err
 		}
 	}
+	if err := r.flush(); err != nil {
+		return err
+	}
 	slices.SortFunc(r.strays, func(a, b *wal.Loaded) int { return cmp.Compare(a.Num, b.Num) })
 	for _, s := range slices.Concat(rest, r.strays) {
 		if err := r.replay.Segment(s, nil, nil); err != nil {
@@ -239,7 +244,7 @@ func (r *Log) segment(s, next *wal.Loaded) error {
 		return r.frame(s, h, at, payload)
 	})
 	if err == nil {
-		err = r.flush()
+		err = r.keep()
 	}
 	r.done += int64(len(s.Buf))
 	r.Progress(r.done, r.Total)
@@ -311,31 +316,62 @@ func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) er
 		r.Layers = append(r.Layers, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: last})
 		return nil
 	}
+	if err := r.flush(); err != nil { // it is older
+		return err
+	}
 	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last})
 }
 
-// flush turns the memtable of a replayed segment into tables; read-only it keeps it.
-func (r *Log) flush() error {
+// keep keeps the memtable of a replayed segment: read-only for readers, else until it becomes a table.
+func (r *Log) keep() error {
 	m := r.mem
 	r.mem = nil
 	if r.ReadOnly {
 		r.Layers = append(r.Layers, &tree.Layer{Mem: m})
 		return nil
 	}
-	defer m.Unref()
+	bytes := m.Replayed
+	for _, older := range r.filled {
+		bytes += older.Replayed
+	}
+	if bytes > r.Together {
+		if err := r.flush(); err != nil {
+			m.Unref()
+			return err
+		}
+	}
 	if m.Len() == 0 {
+		m.Unref()
 		return nil
 	}
-	tables, err := r.WriteMemory(m, r.State.Version.NumTables() == 0)
+	r.filled = slices.Insert(r.filled, 0, m)
+	return nil
+}
+
+// flush turns the memtables kept into a run of level 0.
+func (r *Log) flush() error {
+	if len(r.filled) == 0 {
+		return nil
+	}
+	defer r.dropFilled()
+	tables, err := r.WriteMemory(r.filled, r.State.Version.NumTables() == 0)
 	if err != nil {
 		return err
 	}
-	edit := &manifest.Edit{LastSeq: m.LastSeq()}
+	last := r.filled[0].LastSeq()
+	edit := &manifest.Edit{LastSeq: last}
 	for _, h := range tables {
-		edit.Added = append(edit.Added, manifest.Added{Run: m.LastSeq(), Table: h.Meta})
+		edit.Added = append(edit.Added, manifest.Added{Run: last, Table: h.Meta})
 	}
 	r.Written = append(r.Written, tables...)
 	return r.add(edit)
+}
+
+func (r *Log) dropFilled() {
+	for _, m := range r.filled {
+		m.Unref()
+	}
+	r.filled = nil
 }
 
 // add applies an edit to the state in memory; the engine records the result.
@@ -353,6 +389,7 @@ func (r *Log) close() {
 	if r.mem != nil {
 		r.mem.Unref()
 	}
+	r.dropFilled()
 	for _, s := range slices.Concat(r.segments, r.strays) {
 		if !r.taken[s] && s.Buf != nil {
 			r.Arenas.Put(s.Buf)

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -143,6 +144,18 @@ func (r *Reader) search(row *Row, key []byte, vis base.Visibility) (ok bool, err
 		return false, nil
 	}
 	return r.newest(row, key, b, i, &keys, vis, s)
+}
+
+// Part returns a key such that about that share of the table's blocks, 0 to less than 1, lies below it.
+func (r *Reader) Part(share float64) ([]byte, error) {
+	b := int(share * float64(r.Blocks()))
+	if b == 0 {
+		return r.meta.Smallest, nil
+	}
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(r.index.prefix, r.index.fence(b)), nil
 }
 
 // newest sets row to the first row from row i of block b on that vis sees, among

@@ -10,7 +10,6 @@ import (
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
@@ -63,14 +62,26 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 }
 
 // RestMerge is how many bytes a store at rest, or one that is scanned, may have to be merged
-// into the last level in one pass, where tables hold most of it; closeMerge, one that is closed.
+// into the last level in one pass, where tables hold most of it; restMost, where most of it lies above
+// the last level and would be merged into it piece by piece; closeMerge, one that is closed.
 const (
 	RestMerge  = 64 << 20
+	restMost   = 1 << 30
 	closeMerge = 256 << 20
 )
 
 // MergeAtRest returns how many bytes are merged when the store comes to rest.
-func (rs *State) MergeAtRest() int64 { return max(RestMerge, rs.dueAnyway()) }
+func (rs *State) MergeAtRest() int64 {
+	bottom := int64(0)
+	for _, meta := range rs.Version.Levels[manifest.Bottom] {
+		bottom += meta.RawBytes
+	}
+	due := rs.dueAnyway()
+	if rs.HeldBytes() >= 2*bottom {
+		due = max(due, restMost)
+	}
+	return max(RestMerge, due)
+}
 
 // CloseMerge returns how many bytes Close merges, the debt it still works off: none where
 // nothing is hidden.
@@ -149,28 +160,33 @@ type Whole struct {
 const splitBytes = 4 << 20
 
 // Split returns the keys at which up to n processors begin to merge everything, each a part about as
-// large as the others: that of the largest memtable, if memtables hold most of it. The first is nil.
+// large as the others, if they are alike in what holds most: a memtable or a run. The first is nil.
 func (rs *State) Split(n int) [][]byte {
-	var largest *memtable.Table
-	inMemory := int64(0)
+	most := int64(0)
+	var part func(i, n int) []byte
 	for _, l := range rs.Layers {
 		if l.Mem == nil {
 			return [][]byte{nil}
 		}
-		inMemory += l.Mem.LogBytes()
-		if largest == nil || l.Mem.Len() > largest.Len() {
-			largest = l.Mem.Table
+		if bytes := l.Mem.LogBytes(); l.Mem.Len() > 0 && bytes > most {
+			most, part = bytes, l.Mem.Part
+		}
+	}
+	for _, r := range rs.Runs {
+		if bytes := r.RawBytes(); bytes > most {
+			most, part = bytes, r.Part
 		}
 	}
 	lows := [][]byte{nil}
-	if n = min(n, int(inMemory/splitBytes)); n > 1 && inMemory >= rs.RawBytes() {
-		rs.Sort()
-		for i := 1; i < n; i++ {
-			if low := bytes.Clone(largest.Part(i, n)); bytes.Compare(low, lows[i-1]) > 0 {
-				lows = append(lows, low)
-			} else {
-				return lows[:1] // one key over and over
-			}
+	if n = min(n, int(rs.HeldBytes()/splitBytes)); n < 2 || part == nil {
+		return lows
+	}
+	rs.Sort()
+	for i := 1; i < n; i++ {
+		if low := bytes.Clone(part(i, n)); bytes.Compare(low, lows[i-1]) > 0 {
+			lows = append(lows, low)
+		} else {
+			return lows[:1] // one key over and over
 		}
 	}
 	return lows

@@ -39,7 +39,7 @@ func TestCloseMerge(t *testing.T) {
 		{stateOf(1, 10*mb, 900*mb, 500*mb, 1), closeMerge, RestMerge},                   // little in memory
 		{stateOf(9, 100*mb, 900*mb, 500*mb, 1), (9*100 + 500) * mb, (9*100 + 500) * mb}, // as much as in tables
 		{stateOf(9, 100*mb, 901*mb, 500*mb, 1), closeMerge, RestMerge},
-		{stateOf(1, 10*mb, mb, mb, 1), closeMerge, RestMerge}, // never less
+		{stateOf(1, 10*mb, mb, mb, 1), closeMerge, restMost}, // most of it lies above the last level
 	} {
 		if atClose, atRest := c.rs.CloseMerge(), c.rs.MergeAtRest(); atClose != c.close || atRest != c.rest {
 			t.Errorf("%d layers, %d bytes in all: %d, want %d; at rest %d, want %d", len(c.rs.Layers), c.rs.HeldBytes(), atClose, c.close, atRest, c.rest)
@@ -100,8 +100,8 @@ func memoryOf(keys int, bytes int64) *Memory {
 	return m
 }
 
-// TestSplit: a merge is split where memtables hold most, into parts of some megabytes, at keys of the
-// largest one.
+// TestSplit: a merge is split into parts of some megabytes, at keys of what holds most, a memtable or a
+// run.
 func TestSplit(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -111,10 +111,16 @@ func TestSplit(t *testing.T) {
 	}{
 		{1, 100, 100 * mb, 0, "[]"}, {2, 100, 100 * mb, 0, "[ 050]"}, {4, 100, 100 * mb, 0, "[ 025 050 075]"},
 		{4, 100, 3*splitBytes - 1, 0, "[ 050]"}, {4, 100, 2*splitBytes - 1, 0, "[]"},
-		{2, 100, 100 * mb, 101 * mb, "[]"}, {2, 100, 100 * mb, 100 * mb, "[ 050]"},
+		{2, 100, 100 * mb, 101 * mb, "[ m]"}, {2, 100, 100 * mb, 100 * mb, "[ 050]"}, {2, 0, 0, 100 * mb, "[ m]"},
 		{4, 3, 100 * mb, 0, "[]"}, {4, 0, 100 * mb, 0, "[]"},
 	} {
-		rs := stateOf(0, 0, c.inTables, c.inTables, 0)
+		rs := stateOf(0, 0, 0, 0, 0)
+		if half := c.inTables / 2; half > 0 {
+			left := &base.TableMeta{Num: 1, RawBytes: half, Smallest: []byte("a")}
+			right := &base.TableMeta{Num: 2, RawBytes: half, Smallest: []byte("m")}
+			rs.Version.Levels[manifest.Bottom] = []*base.TableMeta{left, right}
+			rs.Runs = []Run{NewRun([]*Handle{{Meta: left}, {Meta: right}})}
+		}
 		rs.Layers = []*Layer{{Mem: memoryOf(1, 0)}, {Mem: memoryOf(c.keys, c.inMemory)}, {Mem: memoryOf(2, 0)}}
 		if got := fmt.Sprintf("%s", rs.Split(c.processors)); got != c.want {
 			t.Errorf("%+v: %s", c, got)

@@ -27,6 +27,32 @@ func NewRun(tables []*Handle) Run {
 	return r
 }
 
+// RawBytes returns the bytes of keys and values.
+func (r Run) RawBytes() (n int64) {
+	for _, h := range r.Tables {
+		n += h.Meta.RawBytes
+	}
+	return n
+}
+
+// Part returns a key with which about the i-th of n parts alike begins.
+func (r Run) Part(i, n int) []byte {
+	before := r.RawBytes() / int64(n) * int64(i)
+	for _, h := range r.Tables {
+		raw := h.Meta.RawBytes
+		if before > 0 && before < raw {
+			if key, err := h.Part(float64(before) / float64(raw)); err == nil {
+				return key
+			}
+		}
+		if before < raw {
+			return h.Meta.Smallest // what is damaged is found by who reads it
+		}
+		before -= raw
+	}
+	return nil
+}
+
 // IngestRuns groups ingested tables by their sequence, newest first.
 func IngestRuns(tables []*Handle) []Run {
 	var runs []Run

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
@@ -24,7 +24,7 @@ const spillFan = 4
 
 // smallTable is the size below which tables are merged into larger ones. It is half
 // of what they are made to have, since the last table of a merge gets the rest.
-const smallTable = engine.TargetTable / 2
+const smallTable = merger.TargetTable / 2
 
 // addSpill puts s behind the other private runs. A run that lies beside the one
 // before, as those of writes in the order of keys do, is joined to it.

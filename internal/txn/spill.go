@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
@@ -87,7 +88,7 @@ func (tx *Tx) spill() error {
 // writeSpill writes at most count rows as a private run with the given sequence.
 func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64, count int) (*spill, error) {
 	e := tx.e
-	m := &compact.Merge{Rows: rows, Tombstones: ts, TargetBytes: engine.TargetTable}
+	m := &compact.Merge{Rows: rows, Tombstones: ts, TargetBytes: merger.TargetTable}
 	tables, err := e.Tables().WritePrivate(m, uint64(count), seq)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package compact
+package pace
 
 import (
 	"sync/atomic"
@@ -25,9 +25,9 @@ const (
 	longestOfAll  = time.Second
 )
 
-// PerByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
+// perByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
 // runs, and so many more memtables wait to be flushed than should, the active one as far as it is used.
-func PerByte(runs int, more float64) float64 {
+func perByte(runs int, more float64) float64 {
 	more = max(0, more)
 	return perRun*float64(max(0, runs-freeRuns)) + perMemtable*more*more
 }

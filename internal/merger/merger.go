@@ -1,0 +1,157 @@
+// Package merger writes the tables of a store: of memtables, of what a compaction merges, and of
+// everything at once. When that is done, and what becomes of the tables, is the engine's business.
+//
+// # Concurrency
+//
+// Merger's methods may be called by any goroutines at once.
+package merger
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/iterator"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tombstone"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
+)
+
+// TargetTable is the size in bytes of the tables of levels that are merged piece by piece.
+const TargetTable = 16 << 20
+
+// wholeTable is a size no table reaches: what is written at once becomes one.
+const wholeTable = 1 << 40
+
+// Merger writes tables. View, Tables and MustStop are set before its first use.
+type Merger struct {
+	View     *view.View
+	Tables   *tablefiles.Files
+	MustStop func() error // returns why a flush or merge has to end
+
+	Leftovers compact.Leftovers // garbage that snapshots held
+}
+
+// snapshots returns the sequences of open snapshots, in order.
+func (m *Merger) snapshots() tombstone.Stripes {
+	s := m.View.Epochs.Snapshots(nil)
+	slices.Sort(s)
+	return tombstone.Stripes(slices.Compact(s))
+}
+
+// Inputs returns what decides, besides the version, which compaction is due.
+func (m *Merger) Inputs(idle bool) compact.Inputs {
+	in := compact.Inputs{
+		Idle: idle, OldestSnapshot: m.View.Visible(), Flushed: base.MaxSeq, Leftovers: m.Leftovers.All(),
+		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
+	}
+	if s := m.snapshots(); len(s) > 0 {
+		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
+	}
+	return in
+}
+
+// Debt returns how many bytes compactions have to merge until the store is at rest.
+func (m *Merger) Debt() int64 {
+	return compact.Debt(m.View.State().Version, m.Inputs(true))
+}
+
+// Flush writes sealed memtables, the newest first, to a run of level 0: no table if they are empty.
+// lowest says that there is nothing older.
+func (m *Merger) Flush(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error) {
+	merge, rows := m.ofMemory(mems, lowest)
+	if rows == 0 {
+		return nil, nil
+	}
+	return m.Tables.WriteResident(merge, 0, rows, tablefiles.Beside)
+}
+
+// FlushReplayed is Flush of what was replayed, while Open waits: on all processors, and none of its
+// pages begins in memory.
+func (m *Merger) FlushReplayed(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error) {
+	merge, rows := m.ofMemory(mems, lowest)
+	return m.Tables.Write(merge, 0, rows, tablefiles.Awaited)
+}
+
+// ofMemory is what makes a table of sealed memtables, and how many rows it has at most.
+func (m *Merger) ofMemory(mems []*tree.Memory, lowest bool) (merge *compact.Merge, rows uint64) {
+	var sources []base.Iterator
+	var tombs []*tombstone.List
+	for _, mem := range mems {
+		if mem.Len() == 0 {
+			continue
+		}
+		mem.Sort()
+		sources = mem.Iterators(sources)
+		tombs = append(tombs, tombstone.Build(mem.RangeDeletes()))
+		rows += uint64(mem.Len())
+	}
+	return &compact.Merge{
+		Rows:        iterator.NewMerging(sources...),
+		Tombstones:  tombstone.Merge(tombs...),
+		Snapshots:   m.snapshots(),
+		Bottom:      lowest,
+		TargetBytes: wholeTable,
+		Check:       m.MustStop,
+	}, rows
+}
+
+// Job merges the tables of a job.
+func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
+	r := m.View.Reader()
+	defer m.View.Done(r)
+	r.Slot.Enter() // only as long as this: the state keeps memtables that are flushed meanwhile
+	inputs := m.View.State().Hold(job.Inputs)
+	r.Slot.Exit()
+	defer tree.Unhold(inputs)
+	var rows []base.Iterator
+	var tombs []*tombstone.List
+	for _, h := range inputs {
+		rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
+		tombs = append(tombs, h.Tombstones())
+	}
+	merging := iterator.NewMerging(rows...)
+	defer merging.Close()
+	oldest := m.Inputs(false).OldestSnapshot
+	merge := &compact.Merge{
+		Rows: merging, Tombstones: tombstone.Merge(tombs...), Snapshots: m.snapshots(), Bottom: job.Bottommost,
+		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
+		Check: m.MustStop,
+	}
+	effort := tablefiles.Beside
+	if job.Quick {
+		effort = tablefiles.Quick
+	}
+	tables, err := m.Tables.WriteResident(merge, job.OutLevel, job.MaxRows(), effort)
+	if err == nil {
+		m.Leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
+	}
+	return tables, err
+}
+
+// Withdraw gives up tables whose edit failed with err. If the store is poisoned
+// nobody knows whether the manifest names them, so the files have to stay.
+func (m *Merger) Withdraw(tables []*tree.Handle, err error) {
+	for _, h := range tables {
+		m.Leftovers.Drop(h.Meta.Num)
+	}
+	if !errors.Is(err, base.ErrPoisoned) {
+		m.Tables.Discard(tables)
+		return
+	}
+	for _, h := range tables {
+		h.Reader.Close()
+	}
+}
+
+// Added is what an edit says of tables that become part of a level, or of a run of level 0.
+func Added(level int, run uint64, tables []*tree.Handle) (a []manifest.Added) {
+	for _, h := range tables {
+		a = append(a, manifest.Added{Level: level, Run: run, Table: h.Meta})
+	}
+	return a
+}

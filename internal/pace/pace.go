@@ -1,0 +1,83 @@
+package pace
+
+import (
+	"time"
+
+	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// Pace is that of one store. Config is set before its first use.
+type Pace struct {
+	Config *config.Config
+	Brake
+	Burst
+}
+
+// Slow returns how long a commit of n bytes should wait, in proportion to what flushes and compactions
+// owe.
+func (p *Pace) Slow(rs *tree.State, n int64) time.Duration {
+	more := rs.Waiting() - config.FreeMemtables
+	if more > 0 {
+		more -= p.Left() * float64(p.Config.FreeInBurst(rs.BulkyLayers()))
+	}
+	return p.Delay(perByte(len(rs.Version.L0), more), n)
+}
+
+// FlushDue reports whether what lies below the active memtable should be flushed. Some small memtables
+// wait for the store to rest: what is written again is written to a table once then, and a burst of
+// writes has the machine for itself. In a burst many do, if they are bulky.
+func (p *Pace) FlushDue(rs *tree.State, active *tree.Memory) bool {
+	return !rs.MayWait(active, p.Config.WaitingBytes()) &&
+		!(p.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(active, p.Config.BurstBytes()))
+}
+
+// Together returns how many sealed layers, the newest first, are flushed together, the oldest at least:
+// memtables that take half of what waits, or as much as a large one, and no more than a flush may
+// hold up. What is written again in them is written to a table once, and level 0 has fewer runs; but
+// nothing of their memory is free before everything is written.
+func (p *Pace) Together(sealed []*tree.Layer) (n int) {
+	waiting := int64(0)
+	for _, l := range sealed {
+		if l.Mem != nil {
+			waiting += l.Mem.LogBytes()
+		}
+	}
+	limit := min(max(waiting/2, int64(p.Config.SegmentLimit())), p.Config.TogetherBytes())
+	for bytes := int64(0); n < len(sealed); n++ {
+		m := sealed[len(sealed)-1-n].Mem
+		if m == nil {
+			break
+		}
+		if bytes += m.LogBytes(); n > 0 && bytes > limit {
+			break
+		}
+	}
+	return max(n, 1)
+}
+
+// A store comes to rest after so long without commits, or sooner where commits came without pauses
+// and nobody reads either; later where a burst has left much, which takes a second to merge and what
+// comes next may hide.
+const (
+	RestAfter      = 25 * time.Millisecond
+	UnusedAfter    = 6 * time.Millisecond
+	BurstRestAfter = 500 * time.Millisecond
+)
+
+// Rests reports whether the store has been quiet for long enough.
+func (p *Pace) Rests(rs *tree.State, q *Quiet) bool {
+	if n := rs.LogBytes(); n > tree.RestMerge && rs.BulkyLayers() > 0 && p.Lasts(n) {
+		return q.Idle(BurstRestAfter)
+	}
+	return q.Idle(RestAfter) || q.Unused(UnusedAfter) && !rs.LargeRecords()
+}
+
+// restShare: less than one part in this many of what the tables hold is no reason for a
+// table of its own. A store of a few writes keeps them in its log.
+const restShare = 10
+
+// Restless reports whether memtables hold enough to be merged with the tables once the store is quiet.
+func (p *Pace) Restless(rs *tree.State) bool {
+	return rs.LogBytes() >= max(int64(min(tree.LittleBytes, p.Config.SegmentLimit()/2)), rs.TableBytes()/restShare)
+}
