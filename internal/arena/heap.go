@@ -20,7 +20,7 @@ var (
 	ErrNotAllocated = errors.New("arena: not an allocation of this heap")
 )
 
-// spareChunks is how many wholly free chunks a heap keeps for the next demand.
+// spareChunks is how many wholly free chunks a heap keeps for the next demand, at least.
 const spareChunks = 1
 
 // keptShare: a chunk that another heap has left is not taken if it counts as more than one
@@ -43,6 +43,8 @@ type Heap struct {
 		chunks  []*chunk           // by address
 		runs    runTree            // of the chunks, in the same order
 		idle    int                // chunks that are wholly free
+		keep    int                // so many may be, until Age
+		least   int                // idle chunks since the last Age
 		slabs   slabs              // frames in use that are cut into pieces
 		large   map[uintptr][]byte // allocations that are mappings of their own
 		mapped  int64
@@ -58,6 +60,7 @@ type Heap struct {
 func NewHeap(b *Budget, c Class) *Heap {
 	h := &Heap{budget: b, class: c}
 	h.mu.large = make(map[uintptr][]byte)
+	h.mu.keep = spareChunks
 	return h
 }
 
@@ -222,6 +225,7 @@ func (h *Heap) measure(c *chunk) {
 			h.mu.idle++
 		} else {
 			h.mu.idle--
+			h.mu.least = min(h.mu.least, h.mu.idle)
 		}
 	}
 }
@@ -289,6 +293,23 @@ func (h *Heap) ready() bool {
 	h.insert(c)
 	h.unmapFree(math.MaxInt) // if it was closed meanwhile
 	return !h.mu.closed
+}
+
+// Keep lets the heap keep up to n bytes of free memory for the next demand, until nobody has wanted it
+// between two calls of Age, or it is needed elsewhere: to touch fresh memory takes longer than most of
+// what is done in it.
+func (h *Heap) Keep(n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.keep = max(int(n/HugeBytes), spareChunks)
+}
+
+// Age unmaps memory that was free all the time since it was called before.
+func (h *Heap) Age() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmapFree(max(h.mu.idle-h.mu.least, spareChunks))
+	h.mu.least = h.mu.idle
 }
 
 // Trim unmaps memory of which nothing is allocated, but for what the next demand may want.
@@ -361,7 +382,7 @@ func (h *Heap) free(a uintptr) error {
 		overwrite(c.mem[i*frameBytes : (i+n)*frameBytes])
 	}
 	if c.used == 0 {
-		h.unmapFree(spareChunks)
+		h.unmapFree(h.mu.keep)
 	}
 	h.relieve()
 	return nil
@@ -399,6 +420,7 @@ func (h *Heap) unmapChunk(i int) {
 	h.mu.chunks = slices.Delete(h.mu.chunks, i, i+1)
 	h.mu.runs.remove(i)
 	h.mu.idle--
+	h.mu.least = min(h.mu.least, h.mu.idle)
 	c.idle = false
 	h.mu.mapped -= int64(len(c.mem))
 	h.count(-c.counted())

@@ -165,6 +165,51 @@ func TestHeapKeepsOneSpareChunk(t *testing.T) {
 	}
 }
 
+// TestHeapKeep: a heap keeps as much free memory as it was told, until nobody has wanted it for a while
+// or it is needed elsewhere.
+func TestHeapKeep(t *testing.T) {
+	noLeak(t)
+	b := NewBudget(10 * HugeBytes)
+	h := NewHeap(b, ClassPages)
+	h.Keep(3 * HugeBytes)
+	use := func(n int) {
+		var all [][]byte
+		for range n {
+			all = append(all, mustAlloc(t, h, HugeBytes))
+		}
+		for _, b := range all {
+			mustFree(t, h, b)
+		}
+	}
+	mapped := func(when string, want int64) {
+		t.Helper()
+		if got := h.Mapped() / HugeBytes; got != want {
+			t.Errorf("%s: %d chunks are mapped, want %d", when, got, want)
+		}
+		h.check(t)
+	}
+	use(5)
+	mapped("unused", 3)
+	h.Age()
+	mapped("just used", 3)
+	use(2)
+	h.Age()
+	mapped("when one was not used again", 2)
+	h.Age()
+	mapped("when none was", 1)
+	use(5)
+	b.Add(ClassMemtable, 9*HugeBytes)
+	mustFree(t, h, mustAlloc(t, h, 1))
+	mapped("when memory is scarce", 1)
+	b.Add(ClassMemtable, -9*HugeBytes)
+	use(5)
+	h.Trim()
+	mapped("when it was told to", 1)
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestHeapLargeRequestsAreMappingsOfTheirOwn(t *testing.T) {
 	noLeak(t)
 	b := NewBudget(0)

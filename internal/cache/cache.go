@@ -48,6 +48,7 @@ func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
 		heap:   arena.NewHeap(budget, arena.ClassPages),
 		soft:   soft(budget.Limit()),
 	}
+	c.heap.Keep(budget.Limit() / preparedDivisor)
 	c.flights.init()
 	c.mu.clock.init(c.soft / 2)
 	return c

@@ -34,6 +34,9 @@ func (c *Cache) Ready(n int64, goOn func() bool) {
 	c.heap.Ready(min(n, limit/preparedDivisor), c.soft-limit/untakenDivisor, goOn)
 }
 
+// Age gives memory back that no page has needed since it was called before.
+func (c *Cache) Age() { c.heap.Age() }
+
 // Trim gives memory back that no page needs.
 func (c *Cache) Trim() { c.heap.Trim() }
 

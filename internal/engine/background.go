@@ -21,6 +21,7 @@ const (
 	retryDelay    = 50 * time.Millisecond // after a failed flush or compaction, doubling
 	maxRetry      = 2 * time.Second
 	idleMark      = 200 * time.Millisecond // quiet time after which obsolete files are let go
+	unwantedAfter = 3 * time.Second        // free memory that nobody has wanted for so long is given back
 	thoroughAfter = time.Second            // quiet time after which what was compressed in haste is compressed well
 )
 
@@ -269,9 +270,9 @@ func (e *Engine) runJob(job *compact.Job) error {
 	return nil
 }
 
-// keeper prepares spare segments and removes obsolete files.
+// keeper prepares spare segments, removes obsolete files, and gives memory back that nobody wants.
 func (e *Engine) keeper() {
-	for {
+	for aged := time.Now(); ; {
 		quiet := e.sleepUntil(idleMark, e.wake)
 		if e.stopped.Err() != nil {
 			return
@@ -280,6 +281,10 @@ func (e *Engine) keeper() {
 			e.ledger.MarkIfWaiting()
 		}
 		e.Epochs.Collect()
+		if time.Since(aged) >= unwantedAfter {
+			e.pages.Age()
+			aged = time.Now()
+		}
 		e.commit.mu.Lock()
 		e.keepSpare()
 		e.commit.mu.Unlock()

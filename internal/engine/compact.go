@@ -57,6 +57,7 @@ func (e *Engine) flushAll() error {
 			break
 		}
 	}
+	c.flushRest = true
 	c.mu.Unlock()
 	for {
 		if did, err := e.flushOldest(); err != nil || !did {

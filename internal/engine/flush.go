@@ -75,7 +75,7 @@ func (e *Engine) together() []*tree.Layer {
 	}
 	i := oldest
 	if layers[i].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
-		i = oldest + 1 - e.pace.Together(layers[sealed:])
+		i = oldest + 1 - e.pace.Together(layers[sealed:], sealed == 0 || e.commit.flushRest)
 	}
 	for ; i < oldest && !e.decided(layers[i]); i++ {
 	}

@@ -23,7 +23,11 @@ var ErrGivenUp = errors.New("engine: given up for Close")
 //
 // What a store that stays open writes begins in memory, as after any other merge.
 func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, mayGoOn func() error) (all []*tree.Handle, edit *manifest.Edit, err error) {
-	lows := rs.Split(runtime.GOMAXPROCS(0))
+	n := runtime.GOMAXPROCS(0)
+	if effort == tablefiles.Quick {
+		n = 1
+	}
+	lows := rs.Split(n)
 	if len(lows) > 1 {
 		effort = effort.Alone() // the other processors have parts of their own
 	}

@@ -32,26 +32,29 @@ func (p *Pace) FlushDue(rs *tree.State, active *tree.Memory) bool {
 		!(p.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(active, p.Config.BurstBytes()))
 }
 
-// Together returns how many sealed layers, the newest first, are flushed together, the oldest at least:
-// memtables that take half of what waits, or as much as a large one, and no more than a flush may
-// hold up. What is written again in them is written to a table once, and level 0 has fewer runs; but
-// nothing of their memory is free before everything is written.
-func (p *Pace) Together(sealed []*tree.Layer) (n int) {
+// Together returns how many sealed layers, the newest first, are flushed together, the oldest at least.
+// What is written again in them is written to a table once, and level 0 has fewer runs; but nothing of
+// their memory is free before everything is written. So where commits come it is memtables up to where
+// the others may wait, and no more than a large one; where all are flushed, since nobody writes, half of
+// them, and no more than a flush may hold up.
+func (p *Pace) Together(sealed []*tree.Layer, all bool) (n int) {
 	waiting := int64(0)
 	for _, l := range sealed {
 		if l.Mem != nil {
 			waiting += l.Mem.LogBytes()
 		}
 	}
-	limit := min(max(waiting/2, int64(p.Config.SegmentLimit())), p.Config.TogetherBytes())
+	large := int64(p.Config.SegmentLimit())
+	due, limit := waiting-p.Config.WaitingBytes(), large
+	if all {
+		due, limit = waiting, min(max(waiting/2, large), p.Config.TogetherBytes())
+	}
 	for bytes := int64(0); n < len(sealed); n++ {
 		m := sealed[len(sealed)-1-n].Mem
-		if m == nil {
+		if m == nil || n > 0 && (bytes >= due || bytes+m.LogBytes() > limit) {
 			break
 		}
-		if bytes += m.LogBytes(); n > 0 && bytes > limit {
-			break
-		}
+		bytes += m.LogBytes()
 	}
 	return max(n, 1)
 }

@@ -332,3 +332,20 @@ func TestGlobalSeq(t *testing.T) {
 		})
 	}
 }
+
+// TestPart: parts of a table have about their share of the blocks.
+func TestPart(t *testing.T) {
+	c := &content{}
+	for i := range 5000 {
+		c.rows = append(c.rows, row{fmt.Sprintf("key%05d", i), 1, base.KindPut, fmt.Sprintf("%0100d", i)})
+	}
+	f, meta := c.write(t, WriterOptions{BlockBytes: 4096})
+	rd := newRoom(t, 1<<20).open(t, f, meta)
+	for _, share := range []float64{0, 0.1, 0.25, 0.5, 0.9, 0.999} {
+		key, err := rd.Part(share)
+		below := sort.Search(len(c.rows), func(i int) bool { return c.rows[i].key >= string(key) })
+		if got := float64(below) / 5000; err != nil || got < share-0.02 || got > share+0.02 {
+			t.Errorf("%.3f: %q, %.3f of the rows lie below it, %v", share, key, got, err)
+		}
+	}
+}

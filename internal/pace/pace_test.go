@@ -1,0 +1,47 @@
+package pace
+
+import (
+	"testing"
+
+	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// TestTogether: memtables that are small are flushed together, as many as have to be, and where nobody
+// writes larger ones too; never with the tables of a large transaction.
+func TestTogether(t *testing.T) {
+	const mb, ingest = 1 << 20, -1
+	for _, c := range []struct {
+		memory int64
+		sealed []int64 // MB, the newest first
+		all    bool
+		want   int
+	}{
+		{8 << 30, nil, true, 1},
+		{8 << 30, []int64{40}, false, 1},
+		{8 << 30, []int64{20, 8, 4, 1, 1}, false, 2}, // 32 may wait
+		{8 << 30, []int64{64, 16, 4, 1, 1}, false, 4},
+		{8 << 30, []int64{60, 1, 1}, false, 3},
+		{8 << 30, []int64{64, 64, 64, 64}, false, 1},
+		{8 << 30, []int64{64, 64, 64, 64}, true, 2},
+		{8 << 30, []int64{64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, true, 4},
+		{8 << 30, []int64{20, 4, 1}, true, 3},
+		{64 << 20, []int64{4, 4}, true, 1},
+		{64 << 20, []int64{4, 2, 1, 1}, true, 3},
+		{8 << 30, []int64{1, 1, ingest}, true, 1},
+		{8 << 30, []int64{1, ingest, 1, 1}, true, 2},
+	} {
+		var sealed []*tree.Layer
+		for _, n := range c.sealed {
+			l := &tree.Layer{}
+			if n != ingest {
+				l.Mem = &tree.Memory{Replayed: n * mb}
+			}
+			sealed = append(sealed, l)
+		}
+		p := &Pace{Config: &config.Config{Memory: c.memory}}
+		if got := p.Together(sealed, c.all); got != c.want {
+			t.Errorf("%d MiB, %d, all %v: %d together, want %d", c.memory>>20, c.sealed, c.all, got, c.want)
+		}
+	}
+}
