@@ -27,19 +27,52 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 	if effort == tablefiles.Quick {
 		n = 1
 	}
-	lows := rs.Split(n)
-	if len(lows) > 1 {
+	parts := split(rs, n)
+	if len(parts) > 1 {
 		effort = effort.Alone() // the other processors have parts of their own
 	}
 	oldest := m.Inputs(false).OldestSnapshot
+	all, err = m.sideBySide(parts, mayGoOn, func(p *part) {
+		m.part(p, rs, len(parts), closing, effort)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	job := &compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: m.Tables.Hasty(effort)}
+	for i := range parts {
+		m.Leftovers.Note(job, tree.Numbers(parts[i].tables), parts[i].Leftovers(), oldest)
+	}
+	edit = parts[0].edit
+	edit.Added = Added(manifest.Bottom, 0, all)
+	return all, edit, nil
+}
+
+// part is what one processor does of a merge.
+type part struct {
+	compact.Merge
+	edit   *manifest.Edit
+	tables []*tree.Handle
+	err    error
+}
+
+// split makes parts of the merge of a state, for n processors at most.
+func split(rs *tree.State, n int) []part {
+	lows := rs.Split(n)
 	parts := make([]part, len(lows))
+	for i := range parts {
+		if parts[i].Low = lows[i]; i+1 < len(lows) {
+			parts[i].High = lows[i+1]
+		}
+	}
+	return parts
+}
+
+// sideBySide has write write the tables of all parts, and returns these.
+func (m *Merger) sideBySide(parts []part, mayGoOn func() error, write func(*part)) (all []*tree.Handle, err error) {
 	var failed atomic.Bool
 	var working sync.WaitGroup
 	for i := range parts {
 		p := &parts[i]
-		if p.Low = lows[i]; i+1 < len(lows) {
-			p.High = lows[i+1]
-		}
 		p.Check = func() error {
 			if failed.Load() {
 				return ErrGivenUp
@@ -47,8 +80,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 			return mayGoOn()
 		}
 		work := func() {
-			m.part(p, rs, len(parts), closing, effort)
-			if p.err != nil {
+			if write(p); p.err != nil {
 				failed.Store(true)
 			}
 		}
@@ -59,32 +91,20 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 		}
 	}
 	working.Wait()
-	job := &compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: m.Tables.Hasty(effort)}
 	for i := range parts {
 		p := &parts[i]
 		if p.err != nil && (err == nil || errors.Is(err, ErrGivenUp)) { // who gave up may have done so for another's sake
 			err = p.err
 		}
 		if p.err == nil {
-			m.Leftovers.Note(job, tree.Numbers(p.tables), p.Leftovers(), oldest)
 			all = append(all, p.tables...)
 		}
 	}
 	if err != nil {
 		m.Withdraw(all, err)
-		return nil, nil, err
+		return nil, err
 	}
-	edit = parts[0].edit
-	edit.Added = Added(manifest.Bottom, 0, all)
-	return all, edit, nil
-}
-
-// part is what one processor does of a merge of everything.
-type part struct {
-	compact.Merge
-	edit   *manifest.Edit
-	tables []*tree.Handle
-	err    error
+	return all, nil
 }
 
 // part writes the tables of a part, which is one of n.
@@ -100,4 +120,23 @@ func (m *Merger) part(p *part, rs *tree.State, n int, closing bool, effort table
 	} else {
 		p.tables, p.err = m.Tables.WriteResident(&p.Merge, manifest.Bottom, whole.Count/uint64(n), effort)
 	}
+}
+
+// FlushReplayed is Flush of what was replayed, while Open waits: on all processors, and none of its
+// pages begins in memory.
+func (m *Merger) FlushReplayed(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error) {
+	rs := &tree.State{Version: &manifest.Version{}}
+	for _, mem := range mems {
+		rs.Layers = append(rs.Layers, &tree.Layer{Mem: mem})
+	}
+	parts := split(rs, runtime.GOMAXPROCS(0))
+	effort := tablefiles.Awaited
+	if len(parts) > 1 {
+		effort = effort.Alone()
+	}
+	return m.sideBySide(parts, m.MustStop, func(p *part) {
+		merge, rows := m.ofMemory(mems, lowest)
+		merge.Low, merge.High, merge.Check = p.Low, p.High, p.Check
+		p.tables, p.err = m.Tables.Write(merge, 0, rows, effort)
+	})
 }

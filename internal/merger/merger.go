@@ -70,13 +70,6 @@ func (m *Merger) Flush(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error)
 	return m.Tables.WriteResident(merge, 0, rows, tablefiles.Beside)
 }
 
-// FlushReplayed is Flush of what was replayed, while Open waits: on all processors, and none of its
-// pages begins in memory.
-func (m *Merger) FlushReplayed(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error) {
-	merge, rows := m.ofMemory(mems, lowest)
-	return m.Tables.Write(merge, 0, rows, tablefiles.Awaited)
-}
-
 // ofMemory is what makes a table of sealed memtables, and how many rows it has at most.
 func (m *Merger) ofMemory(mems []*tree.Memory, lowest bool) (merge *compact.Merge, rows uint64) {
 	var sources []base.Iterator
