@@ -67,7 +67,8 @@ func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 // together returns the layers that are flushed next, the newest first: the oldest sealed one, and those
 // above it whose memtables are flushed with its own. commit.mu is held.
 func (e *Engine) together() []*tree.Layer {
-	layers := e.State().Layers
+	rs := e.State()
+	layers := rs.Layers
 	oldest := len(layers) - 1
 	sealed := 0
 	if e.commit.mem != nil && layers[0].Mem == e.commit.mem {
@@ -75,7 +76,7 @@ func (e *Engine) together() []*tree.Layer {
 	}
 	i := oldest
 	if layers[i].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
-		i = oldest + 1 - e.pace.Together(layers[sealed:], sealed == 0 || e.commit.flushRest)
+		i = oldest + 1 - e.pace.Together(rs, layers[sealed:], sealed == 0 || e.commit.flushRest)
 	}
 	for ; i < oldest && !e.decided(layers[i]); i++ {
 	}

@@ -191,7 +191,8 @@ func TestBurst(t *testing.T) {
 		due        bool
 	}{
 		{"bulky", true, 4000, many, false},
-		{"small", true, 1000, many, true},
+		{"of half a kilobyte", true, 600, many, false},
+		{"small", true, 400, many, true},
 		{"the same again and again", true, 4000, 100, true},
 		{"not mapped", false, 4000, many, true},
 	} {

@@ -19,9 +19,15 @@ type Pace struct {
 func (p *Pace) Slow(rs *tree.State, n int64) time.Duration {
 	more := rs.Waiting() - config.FreeMemtables
 	if more > 0 {
-		more -= p.Left() * float64(p.Config.FreeInBurst(rs.BulkyLayers()))
+		more = -p.free(rs)
 	}
 	return p.Delay(perByte(len(rs.Version.L0), more), n)
+}
+
+// free returns how many more memtables may wait to be flushed before commits are slowed, the active one as
+// far as it is used; negative if so many are too many.
+func (p *Pace) free(rs *tree.State) float64 {
+	return config.FreeMemtables - rs.Waiting() + p.Left()*float64(p.Config.FreeInBurst(rs.BulkyLayers()))
 }
 
 // FlushDue reports whether what lies below the active memtable should be flushed. Some small memtables
@@ -32,12 +38,12 @@ func (p *Pace) FlushDue(rs *tree.State, active *tree.Memory) bool {
 		!(p.Lasts(rs.LogBytes()) && rs.MayWaitInBurst(active, p.Config.BurstBytes()))
 }
 
-// Together returns how many sealed layers, the newest first, are flushed together, the oldest at least.
-// What is written again in them is written to a table once, and level 0 has fewer runs; but nothing of
-// their memory is free before everything is written. So where commits come it is memtables up to where
-// the others may wait, and no more than a large one; where all are flushed, since nobody writes, half of
-// them, and no more than a flush may hold up.
-func (p *Pace) Together(sealed []*tree.Layer, all bool) (n int) {
+// Together returns how many sealed layers of a state, the newest first, are flushed together, the oldest at
+// least. What is written again in them is written to a table once, and level 0 has fewer runs; but
+// nothing of their memory is free before everything is written. So where commits come it is memtables up
+// to where the others may wait, and no more than may come meanwhile; where all are flushed, since nobody
+// writes, half of them; and no more than a flush may hold up.
+func (p *Pace) Together(rs *tree.State, sealed []*tree.Layer, all bool) (n int) {
 	waiting := int64(0)
 	for _, l := range sealed {
 		if l.Mem != nil {
@@ -45,10 +51,11 @@ func (p *Pace) Together(sealed []*tree.Layer, all bool) (n int) {
 		}
 	}
 	large := int64(p.Config.SegmentLimit())
-	due, limit := waiting-p.Config.WaitingBytes(), large
+	due, limit := waiting-p.Config.WaitingBytes(), int64((p.free(rs)-1)*float64(large))
 	if all {
-		due, limit = waiting, min(max(waiting/2, large), p.Config.TogetherBytes())
+		due, limit = waiting, waiting/2
 	}
+	limit = min(max(limit, large), p.Config.TogetherBytes())
 	for bytes := int64(0); n < len(sealed); n++ {
 		m := sealed[len(sealed)-1-n].Mem
 		if m == nil || n > 0 && (bytes >= due || bytes+m.LogBytes() > limit) {

@@ -65,7 +65,7 @@ func (rs *State) LogBytes() (n int64) {
 
 const (
 	largeRecord = 8 << 10 // bytes of log are a record that is read as fast from a memtable as from a table
-	bulkyRecord = 2 << 10 // of which most of what a flush costs is the value
+	bulkyRecord = 512     // of which most of what a flush costs is the value
 )
 
 // LargeRecords reports whether memtables hold large records, on average: to write them to a table
