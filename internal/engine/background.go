@@ -46,6 +46,9 @@ func (e *Engine) flusher() {
 		_, err := e.flushOldest()
 		if err == nil {
 			delay = retryDelay
+			e.commit.mu.Lock()
+			e.commit.flushing = false // a store that waited for this may come to rest
+			e.commit.mu.Unlock()
 			signal(e.wakeMerge)
 			signal(e.wake)
 			continue

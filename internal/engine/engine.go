@@ -73,6 +73,7 @@ type Engine struct {
 	wakeFlush  chan struct{} // the flusher's, where it waits to try again
 	wakeIndex  chan struct{} // the indexer's
 	spaceShort atomic.Bool   // the last attempt to make a segment found no space
+	restShort  atomic.Bool   // the last merge of everything did
 
 	counters report.Counters
 	recovery report.RecoveryStats

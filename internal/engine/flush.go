@@ -65,22 +65,21 @@ func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 }
 
 // together returns the layers that are flushed next, the newest first: the oldest sealed one, and those
-// above it whose memtables are flushed with its own. commit.mu is held.
+// above it whose memtables are flushed with its own. An empty memtable may be decided before one below
+// it is. commit.mu is held.
 func (e *Engine) together() []*tree.Layer {
 	rs := e.State()
 	layers := rs.Layers
-	oldest := len(layers) - 1
-	sealed := 0
 	if e.commit.mem != nil && layers[0].Mem == e.commit.mem {
-		sealed = 1
+		layers = layers[1:]
 	}
-	i := oldest
-	if layers[i].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
-		i = oldest + 1 - e.pace.Together(rs, layers[sealed:], sealed == 0 || e.commit.flushRest)
+	n := 1
+	if layers[len(layers)-1].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
+		all := len(layers) == len(rs.Layers) || e.commit.flushRest
+		for most := e.pace.Together(rs, layers, all); n < most && e.decided(layers[len(layers)-1-n]); n++ {
+		}
 	}
-	for ; i < oldest && !e.decided(layers[i]); i++ {
-	}
-	return layers[i:]
+	return layers[len(layers)-n:]
 }
 
 // decided reports whether the outcome of all commits in a sealed memtable's segment is known.

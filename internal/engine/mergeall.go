@@ -36,7 +36,7 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	if closing {
 		sealed = rs
 	}
-	limit := sealed.MergeAtRest()
+	limit := e.restLimit(sealed)
 	if closing {
 		limit = sealed.CloseMerge()
 	}
@@ -52,8 +52,10 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	}
 	switch {
 	case reserve.IsFull(err):
+		e.restShort.Store(true)
 		return false, nil // piece by piece it may do
 	case err == nil:
+		e.restShort.Store(false)
 		e.setFlushError(nil) // what a flush could not do is done: who waits for it goes on
 		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
 		e.emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})

@@ -34,6 +34,15 @@ func (e *Engine) restlessBytes(rs *tree.State) int64 {
 	return rs.LogBytes()
 }
 
+// restLimit returns how many bytes are merged at once when the store comes to rest: few where there
+// was no space for them.
+func (e *Engine) restLimit(rs *tree.State) int64 {
+	if e.spaceShort.Load() || e.restShort.Load() {
+		return tree.RestMerge
+	}
+	return rs.MergeAtRest()
+}
+
 // mayMergeIdle reports whether a store that has been quiet for a while may be merged where nobody
 // waits for it: at rest at once.
 func (e *Engine) mayMergeIdle(q *pace.Quiet) bool {
@@ -61,7 +70,7 @@ func (e *Engine) rest(seq uint64) {
 	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
 	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
 		if rs := e.State(); c.nextSeq == seq+1 { // what waited for this has waited long enough
-			c.resting = c.flushing && e.restlessBytes(rs) > 0 && rs.WorthMergingAll(rs.MergeAtRest())
+			c.resting = c.flushing && e.restlessBytes(rs) > 0 && rs.WorthMergingAll(e.restLimit(rs))
 			c.flushRest = !c.resting
 			c.sealed.Signal()
 		}

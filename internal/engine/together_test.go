@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync"
@@ -9,7 +10,10 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -126,6 +130,68 @@ func TestFullDiskFlushesOne(t *testing.T) {
 	checkLayers(t, e, want)
 }
 
+// TestEmptyAboveUndecided: a spare that is too small for a commit becomes an empty sealed memtable. It is
+// decided when its link is written, and the one below it not before its durable commit is synced: until
+// then neither is flushed.
+func TestEmptyAboveUndecided(t *testing.T) {
+	fsys := faultfs.New(vfs.OS())
+	cfg := indexTestConfig(t.TempDir(), 256<<20)
+	cfg.FS, cfg.SyncInterval = fsys, time.Hour
+	e := mustOpen(t, cfg)
+	holdMerges(t, e)
+	release := holdFlushes(t, e)
+	commit := func(value []byte, durable bool) error {
+		payload := frame.AppendEntry(nil, base.KindPut, append(bytes.Clone(testBucket), "key"...), value)
+		_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 1, Durable: durable})
+		return err
+	}
+	if err := commit([]byte("old"), false); err != nil {
+		t.Fatal(err)
+	}
+	fillLayers(t, e, 1)
+	mapsLogs(t, e)
+	under := func(ready func(c *committer) bool) func() bool {
+		return func() bool {
+			e.commit.mu.Lock()
+			defer e.commit.mu.Unlock()
+			return ready(&e.commit)
+		}
+	}
+	for spare := under(func(c *committer) bool { return c.spare != nil }); !spare(); time.Sleep(time.Millisecond) {
+		putOne(t, e, "other", 4000, false)
+	}
+	rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: faultfs.Delay(300 * time.Millisecond)})
+	done := make(chan error, 3)
+	go func() { done <- tryPut(e, "first", 10, true) }()
+	eventually(t, "the first sync has begun", func() bool { return rule.Seen() > 0 })
+	go func() { done <- commit([]byte("new"), true) }()
+	eventually(t, "the next commit waits for it", under(func(c *committer) bool { return len(c.queue) > 0 }))
+	layers := len(e.State().Layers)
+	go func() { done <- tryPut(e, "large", 12<<20, false) }()
+	eventually(t, "the spare was given up", func() bool { return len(e.State().Layers) == layers+2 })
+	eventually(t, "the empty one is decided before the one below it", under(func(c *committer) bool {
+		l := e.State().Layers
+		if !e.decided(l[1]) || e.decided(l[2]) {
+			return false
+		}
+		c.flushRest = true
+		if n := len(e.together()); n != len(l)-3 {
+			t.Errorf("%d of %d layers would be flushed, want those below the undecided one", n, len(l))
+		}
+		return true
+	}))
+	release()
+	rule.Stop()
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if value, err := e.GetTo(testBucket, []byte("key"), nil); err != nil || string(value) != "new" {
+		t.Errorf("%q, %v", value, err)
+	}
+}
+
 // waitsForTheFlush returns a store to which more was written than may wait to be flushed, and which would
 // come to rest but for a flush that is under way, until it is released.
 func waitsForTheFlush(t *testing.T) (e *Engine, want map[int]string, release func()) {
@@ -209,4 +275,26 @@ func TestReplayedTogether(t *testing.T) {
 		checkLayers(t, e, want)
 		e.Close()
 	}
+}
+
+// TestRestOnAFullDisk: where a merge of everything finds no space, the next one is of little only.
+func TestRestOnAFullDisk(t *testing.T) {
+	disk := memfs.New()
+	disk.StopJournal()
+	fsys := faultfs.New(disk)
+	cfg := indexTestConfig("/db", 256<<20)
+	cfg.FS = fsys
+	e := mustOpen(t, cfg)
+	if rs := e.State(); e.restLimit(rs) <= tree.RestMerge {
+		t.Errorf("%d bytes may be merged at once", e.restLimit(rs))
+	}
+	full := fsys.Add(faultfs.Rule{Kinds: faultfs.Write | faultfs.Preallocate, Name: "*.sst", Sticky: true, Do: faultfs.NoSpace()})
+	want := fillLayers(t, e, 2)
+	eventually(t, "a merge found no space", e.restShort.Load)
+	if rs := e.State(); e.restLimit(rs) != tree.RestMerge {
+		t.Errorf("%d bytes may be merged at once on a full disk", e.restLimit(rs))
+	}
+	full.Stop()
+	eventually(t, "the store is at rest", func() bool { return len(e.State().Layers) == 0 })
+	checkLayers(t, e, want)
 }
