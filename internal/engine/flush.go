@@ -36,13 +36,11 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	return true, nil
 }
 
-// awaitOldest returns the oldest sealed layer, and memtables above it that are to be flushed with it,
-// the newest first, once the
-// outcome of all commits in its segment is known: what fails must not reach a
-// table, and a large transaction that succeeds becomes an older layer, without
-// which the segment with its record must not become useless. While writing moves on
-// from commits that failed it waits too: until the new segment's link is durable, what they
-// left in a later segment is told from commits by the end of this one.
+// awaitOldest returns the layers to flush (together), once the outcome of all commits in the segment of
+// the oldest is known: what fails must not reach a table, and a large transaction that succeeds becomes an
+// older layer, without which the segment with its record must not become useless. While writing moves on
+// from commits that failed it waits too: until the new segment's link is durable, what they left in a
+// later segment is told from commits by the end of this one.
 func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 	c := &e.commit
 	c.mu.Lock()

@@ -138,7 +138,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	c.mem = next
 	rs := e.State()
 	if len(rs.Layers) == 0 {
-		e.pace.Begin()
+		e.pace.Burst.Begin()
 	}
 	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
 	next.Unref() // the state holds it now

@@ -166,12 +166,12 @@ func dueInBurst(t *testing.T, e *Engine, size, keys int) bool {
 	t.Helper()
 	c := &e.commit
 	for n := range 100_000 {
-		e.pace.Begin()
+		e.pace.Burst.Begin()
 		putOne(t, e, fmt.Sprint("key", n%keys), size, false)
 		c.mu.Lock()
 		if c.mem != nil && !c.flushRest && sealedBytes(e) > e.cfg.WaitingBytes() {
 			defer c.mu.Unlock()
-			e.pace.Begin()
+			e.pace.Burst.Begin()
 			return e.flushDue()
 		}
 		c.mu.Unlock()
@@ -220,7 +220,7 @@ func TestBurstEnds(t *testing.T) {
 	}
 	active, bulky := e.commit.mem, e.State().BulkyLayers()
 	for n := range 2000 {
-		e.pace.Begin()
+		e.pace.Burst.Begin()
 		putOne(t, e, fmt.Sprint("small", n), 10, false)
 	}
 	if now := e.State().BulkyLayers(); e.commit.mem == active && (now != bulky || bulky == 0) {
@@ -262,7 +262,7 @@ func burstRests(t *testing.T) bool {
 	mapsLogs(t, e)
 	n := 0
 	for ; e.State().LogBytes() < tree.RestMerge*5/4; n++ {
-		e.pace.Begin()
+		e.pace.Burst.Begin()
 		putOne(t, e, fmt.Sprint("key", n), 16<<10, false)
 	}
 	last := time.Now()

@@ -152,7 +152,7 @@ func (e *Engine) throttle(n int64) {
 		start := time.Now()
 		time.Sleep(d)
 		slept := time.Since(start)
-		e.pace.Overslept(slept - d)
+		e.pace.Brake.Overslept(slept - d)
 		e.counters.StallNanos.Add(int64(slept))
 	}
 }
