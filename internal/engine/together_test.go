@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
@@ -30,6 +31,16 @@ func holdFlushes(t *testing.T, e *Engine) (release func()) {
 func holdMerges(t *testing.T, e *Engine) {
 	e.merging.Lock()
 	t.Cleanup(e.merging.Unlock)
+}
+
+// onFaults configures a store in memory on whose disk faults can be set.
+func onFaults() (config.Config, *faultfs.FS) {
+	disk := memfs.New()
+	disk.StopJournal()
+	fsys := faultfs.New(disk)
+	cfg := indexTestConfig("/db", 256<<20)
+	cfg.FS = fsys
+	return cfg, fsys
 }
 
 // fillLayers puts the same keys again and again, deletes some, and returns what is there, when so many
@@ -105,11 +116,7 @@ func TestFlushedTogether(t *testing.T) {
 
 // TestFullDiskFlushesOne: where there is no space for all of them, one memtable is flushed by itself.
 func TestFullDiskFlushesOne(t *testing.T) {
-	disk := memfs.New()
-	disk.StopJournal()
-	fsys := faultfs.New(disk)
-	cfg := indexTestConfig("/db", 256<<20)
-	cfg.FS = fsys
+	cfg, fsys := onFaults()
 	var failed atomic.Int32
 	cfg.OnEvent = func(ev report.Event) {
 		if ev.Err != nil {
@@ -279,11 +286,7 @@ func TestReplayedTogether(t *testing.T) {
 
 // TestRestOnAFullDisk: where a merge of everything finds no space, the next one is of little only.
 func TestRestOnAFullDisk(t *testing.T) {
-	disk := memfs.New()
-	disk.StopJournal()
-	fsys := faultfs.New(disk)
-	cfg := indexTestConfig("/db", 256<<20)
-	cfg.FS = fsys
+	cfg, fsys := onFaults()
 	e := mustOpen(t, cfg)
 	if rs := e.State(); e.restLimit(rs) <= tree.RestMerge {
 		t.Errorf("%d bytes may be merged at once", e.restLimit(rs))
