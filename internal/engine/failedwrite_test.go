@@ -9,7 +9,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -64,10 +63,7 @@ func TestFlushAwaitsTheLink(t *testing.T) {
 	fsys := &failingLog{FS: memfs.New()}
 	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour})
 	put := func(key string) error {
-		var entries frame.Entries
-		entries.Add(base.KindPut, testBucket, []byte(key), []byte("value"))
-		_, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1, Durable: true})
-		return err
+		return commitOne(e, base.KindPut, []byte(key), []byte("value"))
 	}
 	if err := put("good"); err != nil {
 		t.Fatal(err)

@@ -71,6 +71,7 @@ func TestMappedLogGoes(t *testing.T) {
 func TestDetachedLog(t *testing.T) {
 	dir := t.TempDir()
 	e := onFiles(t, dir)
+	release := holdMerges(t, e)
 	putOne(t, e, "before", 10, false)
 	mapsLogs(t, e)
 	seg := e.commit.mem.Seg
@@ -84,6 +85,7 @@ func TestDetachedLog(t *testing.T) {
 		t.Errorf("written to %d, or to another segment", seg.Written())
 	}
 	killed := t.TempDir()
+	release()
 	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}

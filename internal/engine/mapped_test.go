@@ -50,6 +50,7 @@ func logNames(t *testing.T, fsys *memfs.FS) (names []string) {
 func TestLogThatWasLostIsNoTable(t *testing.T) {
 	fsys, _ := mapped(t)
 	e := relaxedOn(t, "/db", fsys)
+	release := holdMerges(t, e)
 	for i := range 100 {
 		putOne(t, e, fmt.Sprint("key", i), 5, false)
 	}
@@ -61,6 +62,7 @@ func TestLogThatWasLostIsNoTable(t *testing.T) {
 	if err := fsys.Corrupt(log, at, 1); err != nil {
 		t.Fatal(err)
 	}
+	release()
 	if err := e.Close(); !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("Close: %v", err)
 	}
@@ -81,6 +83,7 @@ func TestLogThatWasLostIsNoTable(t *testing.T) {
 func TestLogFollowsDurability(t *testing.T) {
 	fsys, _ := mapped(t)
 	e := relaxedOn(t, "/db", fsys)
+	release := holdMerges(t, e)
 	for i, durable := range []bool{false, true, true, false, false} {
 		want := []bool{true, true, false, false, true}[i] // what the segment before asks for
 		putOne(t, e, "a", 5, durable)
@@ -95,6 +98,7 @@ func TestLogFollowsDurability(t *testing.T) {
 			}
 		}
 	}
+	release()
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,13 @@ func indexTestKey(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
 
 // commitOne commits one entry of testBucket.
 func commitOne(e *Engine, kind base.Kind, key, value []byte) error {
+	return commitAs(e, kind, key, value, !e.cfg.Relaxed)
+}
+
+// commitAs is commitOne, durable or not.
+func commitAs(e *Engine, kind base.Kind, key, value []byte, durable bool) error {
 	payload := frame.AppendEntry(nil, kind, append(bytes.Clone(testBucket), key...), value)
-	_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 1, Durable: !e.cfg.Relaxed})
+	_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 1, Durable: durable})
 	return err
 }
 
@@ -80,11 +85,10 @@ func checkIndexTest(t *testing.T, e *Engine, n int) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 2000 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if ok() {
 			return
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 	t.Fatalf("never: %s", what)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
@@ -21,8 +20,8 @@ import (
 func provisionalStore(t *testing.T, fsys vfs.FS) *Engine {
 	t.Helper()
 	e := relaxedOn(t, "/db", fsys)
-	e.flushing.Lock()
-	t.Cleanup(e.flushing.Unlock) // before the store is closed
+	holdFlushes(t, e)
+	holdMerges(t, e)
 	for i := 0; i < 2; i++ {
 		fill(t, e, fmt.Sprint("segment", i))
 	}
@@ -139,10 +138,7 @@ func TestProvisionalSegmentLost(t *testing.T) {
 
 // tryPut is putOne that returns the error.
 func tryPut(e *Engine, key string, size int, durable bool) error {
-	var entries frame.Entries
-	entries.Add(base.KindPut, testBucket, []byte(key), make([]byte, size))
-	_, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1, Durable: durable})
-	return err
+	return commitAs(e, base.KindPut, []byte(key), make([]byte, size), durable)
 }
 
 // reopened opens what a power cut leaves, and reports how much of it is visible.
@@ -189,6 +185,7 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 	for n := range 40 {
 		_, faults := mapped(t)
 		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: 2 << 20, Relaxed: true, SyncInterval: time.Hour})
+		rested := holdMerges(t, e)
 		putOne(t, e, "first", 5, false)
 		for range n + 1 {
 			for seg := e.commit.mem; e.commit.mem == seg; {
@@ -202,6 +199,7 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 		}
 		faults.Heal()
 		e.flushing.Unlock()
+		rested()
 		if err := e.Close(); err != nil {
 			t.Errorf("after %d segments: Close: %v", n+1, err)
 		}

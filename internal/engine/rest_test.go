@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ import (
 func restingCommit(t *testing.T, e *Engine, value byte, n int) {
 	t.Helper()
 	var entries frame.Entries
+	defer runtime.KeepAlive(&entries) // and with it the parts
 	for i := range n {
 		entries.Add(base.KindPut, testBucket, indexTestKey(i), bytes.Repeat([]byte{value}, 100))
 	}
@@ -348,28 +350,19 @@ func TestCloseDoesNotAwaitSpace(t *testing.T) {
 // TestSmallMemtablesWait: while there are commits, a few small sealed memtables are not flushed;
 // when there are none any more, they become one table together with the active one.
 func TestSmallMemtablesWait(t *testing.T) {
-	for range 20 {
-		if smallMemtablesWait(t) {
-			return
-		}
-	}
-	t.Error("commits always had pauses, in which a store comes to rest")
-}
-
-// smallMemtablesWait reports whether commits followed each other, so that something was shown.
-func smallMemtablesWait(t *testing.T) bool {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
 	value := bytes.Repeat([]byte{1}, 16<<10)
-	n, longest := 0, time.Duration(0)
-	for last := time.Now(); len(e.State().Layers) < 3 && longest < pace.UnusedAfter/2; n++ {
+	n := 0
+	release := holdMerges(t, e)
+	for ; len(e.State().Layers) < 3; n++ {
 		if err := commitOne(e, base.KindPut, indexTestKey(n), value); err != nil {
 			t.Fatal(err)
 		}
-		longest, last = max(longest, time.Since(last)), time.Now()
 	}
-	if longest >= pace.UnusedAfter/2 {
-		return false
+	if flushes := e.counters.Flushes.Load(); flushes != 0 {
+		t.Errorf("%d flushes between commits", flushes)
 	}
+	release()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 && e.counters.Flushes.Load() > 0 })
 	if flushes := e.counters.Flushes.Load(); flushes != 1 {
 		t.Errorf("%d flushes, want one merge of everything", flushes)
@@ -379,7 +372,6 @@ func smallMemtablesWait(t *testing.T) bool {
 			t.Fatalf("key %d: %d bytes, %v", i, len(v), err)
 		}
 	}
-	return true
 }
 
 // TestPartOfAMergeFails: of the parts that processors merge side by side one cannot be written. The
@@ -387,12 +379,14 @@ func smallMemtablesWait(t *testing.T) bool {
 func TestPartOfAMergeFails(t *testing.T) {
 	for _, at := range []int64{1, 4, 100, 170, 185, 190, 195} { // of about 200: before and after another part has been written
 		for _, closing := range []bool{false, true} {
-			fsys := faultfs.New(memfs.New())
+			disk := memfs.New()
+			disk.StopJournal()
+			fsys := faultfs.New(disk)
 			e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, SyncInterval: time.Hour, Memory: 256 << 20, Relaxed: true})
 			value := make([]byte, 8<<10)
 			const count = 1600
 			rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.sst", At: at, Do: faultfs.Fail(errors.New("injected"))})
-			e.merging.Lock() // it does not rest meanwhile
+			release := holdMerges(t, e)
 			for i := range count {
 				rand.Read(value)
 				copy(value, indexTestKey(i))
@@ -400,7 +394,7 @@ func TestPartOfAMergeFails(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			e.merging.Unlock()
+			release()
 			if !closing {
 				eventually(t, "it rests", func() bool { segments, _ := e.logs.Live(); return segments == 0 })
 				if at < 180 && rule.Fired() == 0 {
@@ -444,7 +438,7 @@ func TestPartOfAMergeFails(t *testing.T) {
 // is a commit.
 func TestRestIsPrepared(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
-	e.merging.Lock() // it does not rest meanwhile
+	release := holdMerges(t, e)
 	value := bytes.Repeat([]byte{1}, 1<<10)
 	for i := range 1000 {
 		if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
@@ -466,6 +460,6 @@ func TestRestIsPrepared(t *testing.T) {
 			t.Errorf("a memtable of %d records is not sorted", l.Mem.Len())
 		}
 	}
-	e.merging.Unlock()
+	release()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 }

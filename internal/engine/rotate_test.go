@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -18,9 +17,7 @@ func TestSpareFitsLargeCommits(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
 	put := func(size int) {
 		t.Helper()
-		var entries frame.Entries
-		entries.Add(base.KindPut, testBucket, indexTestKey(0), bytes.Repeat([]byte{'v'}, size))
-		if _, err := e.Commit(&Write{Entries: entries.Parts(), Bytes: entries.Bytes(), Count: 1}); err != nil {
+		if err := commitAs(e, base.KindPut, indexTestKey(0), bytes.Repeat([]byte{'v'}, size), false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
@@ -21,16 +19,20 @@ import (
 
 // holdFlushes lets no flush begin until the result is called, or the test ends.
 func holdFlushes(t *testing.T, e *Engine) (release func()) {
-	e.flushing.Lock()
-	release = sync.OnceFunc(e.flushing.Unlock)
-	t.Cleanup(release)
-	return release
+	return hold(t, &e.flushing)
 }
 
-// holdMerges lets nothing be merged until the test ends.
-func holdMerges(t *testing.T, e *Engine) {
-	e.merging.Lock()
-	t.Cleanup(e.merging.Unlock)
+// holdMerges lets nothing be merged until the result is called, or the test ends: so the store does not
+// come to rest, however slow the machine is, and there is an active memtable as long as nobody seals it.
+func holdMerges(t *testing.T, e *Engine) (release func()) {
+	return hold(t, &e.merging)
+}
+
+func hold(t *testing.T, mu *sync.Mutex) (release func()) {
+	mu.Lock()
+	release = sync.OnceFunc(mu.Unlock)
+	t.Cleanup(release)
+	return release
 }
 
 // onFaults configures a store in memory on whose disk faults can be set.
@@ -148,9 +150,7 @@ func TestEmptyAboveUndecided(t *testing.T) {
 	holdMerges(t, e)
 	release := holdFlushes(t, e)
 	commit := func(value []byte, durable bool) error {
-		payload := frame.AppendEntry(nil, base.KindPut, append(bytes.Clone(testBucket), "key"...), value)
-		_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 1, Durable: durable})
-		return err
+		return commitAs(e, base.KindPut, []byte("key"), value, durable)
 	}
 	if err := commit([]byte("old"), false); err != nil {
 		t.Fatal(err)
