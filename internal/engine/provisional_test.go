@@ -185,7 +185,7 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 	for n := range 40 {
 		_, faults := mapped(t)
 		e := mustOpen(t, config.Config{Dir: "/db", FS: faults, Memory: 2 << 20, Relaxed: true, SyncInterval: time.Hour})
-		rested := holdMerges(t, e)
+		release := holdMerges(t, e)
 		putOne(t, e, "first", 5, false)
 		for range n + 1 {
 			for seg := e.commit.mem; e.commit.mem == seg; {
@@ -199,7 +199,7 @@ func TestConfirmOnAFullDisk(t *testing.T) {
 		}
 		faults.Heal()
 		e.flushing.Unlock()
-		rested()
+		release()
 		if err := e.Close(); err != nil {
 			t.Errorf("after %d segments: Close: %v", n+1, err)
 		}
