@@ -57,7 +57,7 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		if reserve.IsFull(err) && e.reserve.Release() {
+		if reserve.IsFull(err) && e.reserve.Release() > 0 {
 			continue
 		}
 		e.sleepUntil(retryDelay, nil)

@@ -62,7 +62,8 @@ type Engine struct {
 	large        sync.Mutex  // one large one-shot write at a time; before all other locks
 	obsolete     obsolete.Files
 	reserve      *reserve.Space
-	reserveGiven atomic.Bool // to deletes; segments are made without it until it is held again
+	reserveGiven atomic.Bool  // to deletes; they get no more until it is held again
+	forDeletes   atomic.Int64 // bytes of it that the next segment may take
 
 	background sync.WaitGroup
 	removing   sync.WaitGroup // of files, at the end of Close

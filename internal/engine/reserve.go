@@ -10,10 +10,11 @@ import (
 	"github.com/cairndb/cairn/vfs"
 )
 
-// So that a full disk can heal, space is put aside for the flush of one memtable. That
-// frees its log segment, in whose space the next one can be flushed, and so on: a store
+// So that a full disk can heal, space is put aside for the flush of one memtable, the largest there
+// is. That frees its log segment, in whose space the next one can be flushed, and so on: a store
 // that was filled gets room by itself, if there is anything to delete. So that this
-// holds, no segment is made unless the space is put aside.
+// holds, no segment is made unless the space is put aside, but for a small one behind a
+// larger one and a part of what was put aside for deletes.
 
 // reserveSlack is what the table may be larger than the segment it was made of.
 const reserveSlack = 256 << 10
@@ -22,20 +23,21 @@ const reserveSlack = 256 << 10
 // seals the one before, so that it can be flushed.
 const smallSegmentBytes = 64 << 10
 
-// withReserve makes a segment of the given size, with space put aside for its flush once
-// the store holds more than a little. That space cannot be given to a flush until
-// the segment is there: it would take it. No lock is held.
-func (e *Engine) withReserve(size int, create func() error) error {
-	if e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes {
+// withReserve makes a segment of the given size, with space put aside for its flush, and that of
+// the largest there is, once the store holds more than a little. That space cannot be given to a flush
+// until the segment is there: it would take it. No lock is held.
+func (e *Engine) withReserve(size int, largest int64, create func() error) error {
+	little := e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes
+	if given := e.forDeletes.Swap(0); little || int64(size) <= given {
 		return create()
 	}
 	held := false
-	err := e.reserve.Hold(int64(size)*5/4+reserveSlack, func() error {
+	err := e.reserve.Hold(max(int64(size), largest)*5/4+reserveSlack, func() error {
 		held = true
 		e.reserveGiven.Store(false)
 		return create()
 	})
-	if held || vfs.IsNoSpace(err) && !e.reserveGiven.Load() {
+	if held || vfs.IsNoSpace(err) {
 		return err
 	}
 	return create() // other errors: then there is none
@@ -72,8 +74,8 @@ func (e *Engine) admit(w *Write) error {
 }
 
 // mayFreeSpace reports whether a commit that found the disk full should be tried
-// again: if it only deletes, it gets the space that was put aside. commit.mu is
-// held, and let go of.
+// again: if it only deletes, it gets a fifth of the space that was put aside, or a little where that was
+// given to a flush: once, until it is put aside again. commit.mu is held, and let go of.
 func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	if !errors.Is(err, base.ErrNoSpace) || !frame.OnlyDeletes(w.Entries) {
 		return false
@@ -83,6 +85,6 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	}
 	e.commit.mu.Unlock()
 	defer e.commit.mu.Lock()
-	e.reserve.Release()
+	e.forDeletes.Store(max(e.reserve.Release()/5&^4095, smallSegmentBytes))
 	return true
 }

@@ -174,27 +174,29 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
-	// To deletes a fifth of the space that was put aside is given: the flush needs the rest.
-	if e.reserveGiven.Load() {
-		plan.Size = (max(plan.Size/4, smallSegmentBytes, need) + 4095) &^ 4095
+	if given := e.forDeletes.Load(); given > 0 {
+		plan.Size = max(min(plan.Size, int(given)), (need+4095)&^4095)
 	}
+	largest := e.State().LargestMemory()
 	return func() error {
 		if old != nil {
 			e.dropSpare(old)
 		}
-		m, err := e.newMemory(plan)
+		m, err := e.newMemory(plan, largest)
 		if reserve.IsFull(err) {
 			e.freeSpace()
-			m, err = e.newMemory(plan)
+			m, err = e.newMemory(plan, largest)
 		}
 		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
 			plan.Size, plan.Records = max(plan.Size/2&^4095, least), max(plan.Records/2, count+tree.MinSegment/1024)
-			m, err = e.newMemory(plan)
+			m, err = e.newMemory(plan, largest)
 		}
 		if reserve.IsFull(err) && mayBeSmall {
 			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
 			plan.Records = max(plan.Size/16, count) + 64
-			m, err = e.segments.Make(plan)
+			if m, err = e.newMemory(plan, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
+				m, err = e.segments.Make(plan)
+			}
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -205,9 +207,10 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	}
 }
 
-// newMemory makes a segment as planned, with space put aside for its flush, and its memtable.
-func (e *Engine) newMemory(p segments.Plan) (m *tree.Memory, err error) {
-	err = e.withReserve(p.Size, func() error {
+// newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there
+// is, and its memtable.
+func (e *Engine) newMemory(p segments.Plan, largest int64) (m *tree.Memory, err error) {
+	err = e.withReserve(p.Size, largest, func() error {
 		m, err = e.segments.Make(p)
 		return err
 	})

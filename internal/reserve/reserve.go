@@ -67,28 +67,33 @@ func (s *Space) grow(bytes int64) error {
 	return nil
 }
 
-// Release gives the space back and reports whether there was any, from an earlier
-// process included.
-func (s *Space) Release() bool {
+// Release gives the space back and returns how many bytes it was, what an earlier process
+// left included.
+func (s *Space) Release() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.remove()
 }
 
-// remove removes the file, unless it is not ours, and reports whether it did.
-func (s *Space) remove() bool {
-	if s.bytes == 0 {
+// remove removes the file, unless it is not ours, and returns how many bytes that gave back.
+func (s *Space) remove() int64 {
+	bytes := s.bytes
+	if bytes == 0 {
 		f, err := s.fs.Open(s.name)
 		if err != nil {
-			return false
+			return 0
 		}
 		defer f.Close()
 		if foreign(f) {
-			return false
+			return 0
 		}
+		bytes, _ = f.Size()
 	}
 	s.bytes = 0
-	return s.fs.Remove(s.name) == nil
+	if s.fs.Remove(s.name) != nil {
+		return 0
+	}
+	return bytes
 }
 
 // foreign reports whether a file begins with something: what is put aside is never written.
@@ -106,7 +111,7 @@ func (s *Space) Shrink(bytes int64) {
 	if s.bytes <= bytes {
 		return
 	}
-	if s.remove() {
+	if s.remove() > 0 {
 		_ = s.grow(bytes)
 	}
 }

@@ -54,6 +54,14 @@ func (m *Memory) usedBytes() int64 {
 	return tail.Offset()
 }
 
+// mayTake returns how much log the memtable may come to stand for.
+func (m *Memory) mayTake() int64 {
+	if m.Seg == nil {
+		return m.Replayed
+	}
+	return int64(m.Seg.Capacity())
+}
+
 // mapped reports whether the memtable is, or was, the mapping of its log.
 func (m *Memory) mapped() bool { return m.Seg != nil && m.Seg.Mapped() }
 

@@ -63,6 +63,16 @@ func (rs *State) LogBytes() (n int64) {
 	return n
 }
 
+// LargestMemory returns what the log of the largest memtable may take.
+func (rs *State) LargestMemory() (n int64) {
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			n = max(n, l.Mem.mayTake())
+		}
+	}
+	return n
+}
+
 const (
 	largeRecord = 8 << 10 // bytes of log are a record that is read as fast from a memtable as from a table
 	bulkyRecord = 512     // of which most of what a flush costs is the value
