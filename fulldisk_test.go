@@ -3,6 +3,7 @@ package cairn_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -47,6 +48,92 @@ func TestFullDiskOfItsOwn(t *testing.T) {
 			_, err = db.Verify(t.Context())
 			check(t, err)
 		})
+	}
+}
+
+// TestFullDiskGoesOn: on a disk several times as large as what a store holds it can be written to for
+// ever, in bursts faster than it merges. Level 0 took all space once, in which nothing could be merged
+// any more: every put failed from then on, though nine tenths of the disk were garbage.
+func TestFullDiskGoesOn(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		t.Run(fmt.Sprintf("durability %v", durability), func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			m.SetCapacity(64 << 20)
+			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 32 << 20, Durability: durability})
+			random, draw := rand.NewChaCha8([32]byte{3}), rand.New(rand.NewPCG(3, 3))
+			last := map[string]string{}
+			v := make([]byte, 1100)
+			full, stuck, most := 0, time.Time{}, 600<<20
+			if testing.Short() {
+				most = 120 << 20
+			}
+			for written := 0; written < most; {
+				random.Read(v)
+				k := fmt.Sprintf("key%06d", draw.IntN(12_000)) // 14 MB
+				err := db.Put(b(k), v)
+				switch {
+				case err == nil:
+					written, stuck = written+len(v), time.Time{}
+					last[k] = string(v)
+					continue
+				case stuck.IsZero():
+					full, stuck = full+1, time.Now()
+				case time.Since(stuck) > 20*time.Second:
+					s := db.Stats()
+					t.Fatalf("after %d MB every put fails; %d runs, level 0: %v", written>>20, s.Runs, s.Levels[0])
+				}
+				expect(t, err, cairn.ErrNoSpace)
+				time.Sleep(time.Millisecond)
+			}
+			t.Logf("full for a moment %d times", full)
+			for k, v := range last {
+				wantValue(t, db, k, v)
+			}
+		})
+	}
+}
+
+// TestFullDiskOfLargeTransactions: the same where each commit is a run of level 0 of its own.
+func TestFullDiskOfLargeTransactions(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	m.SetCapacity(48 << 20)
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 8 << 20})
+	random := rand.NewChaCha8([32]byte{4})
+	v := make([]byte, 4000)
+	last := map[string]string{}
+	transactions := 60
+	if testing.Short() {
+		transactions = 16
+	}
+	for i := range transactions { // half of 12 MB each, of other keys
+		now := map[string]string{}
+		var err error
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			err = db.Update(func(tx *cairn.Tx) error {
+				for k := range 1500 {
+					random.Read(v)
+					key := fmt.Sprintf("key%06d", (k*2+i%2)*7919%3001)
+					if err := tx.Put(b(key), v); err != nil {
+						return err
+					}
+					now[key] = string(v)
+				}
+				return nil
+			})
+			if err == nil || time.Now().After(deadline) {
+				break
+			}
+			expect(t, err, cairn.ErrNoSpace)
+		}
+		if err != nil {
+			t.Fatalf("transaction %d: %v; level 0: %v", i, err, db.Stats().Levels[0])
+		}
+		maps.Copy(last, now)
+	}
+	for k, v := range last {
+		wantValue(t, db, k, v)
 	}
 }
 

@@ -1,6 +1,9 @@
 package vfs
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Guard is what Lock returns on a file system where names can come to lead elsewhere. It is
 // optional.
@@ -24,6 +27,14 @@ func Guarded(fsys FS, check func() error) FS {
 type guarded struct {
 	FS
 	check func() error
+}
+
+// FreeSpace implements SpaceTeller where the file system does.
+func (g *guarded) FreeSpace(dir string) (int64, error) {
+	if t, ok := g.FS.(SpaceTeller); ok {
+		return t.FreeSpace(dir)
+	}
+	return 0, errors.ErrUnsupported
 }
 
 func (g *guarded) Create(name string) (File, error) {

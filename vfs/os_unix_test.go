@@ -317,3 +317,30 @@ func openFiles(t *testing.T) int {
 	}
 	return len(entries)
 }
+
+// TestFreeSpaceOfTheSystem: what can be preallocated is free, and more than is free cannot be.
+func TestFreeSpaceOfTheSystem(t *testing.T) {
+	dir := t.TempDir()
+	n, known := vfs.FreeSpace(vfs.OS(), dir)
+	if !known {
+		t.Skip("SKIPPED: the system does not say how much space is free")
+	}
+	f, err := vfs.OS().Create(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = f.Preallocate(0, min(n/2, 1<<20))
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("SKIPPED: nothing can be preallocated in ", dir)
+	}
+	if err != nil || n <= 0 {
+		t.Errorf("half of %d bytes free: %v", n, err)
+	}
+	if err := f.Preallocate(0, 2*n+1<<30); n < 1<<44 && !vfs.IsNoSpace(err) && !errors.Is(err, unix.EFBIG) {
+		t.Errorf("twice %d bytes free: %v", n, err)
+	}
+	if n, known := vfs.FreeSpace(vfs.OS(), filepath.Join(dir, "missing")); known {
+		t.Errorf("%d bytes free where nothing is", n)
+	}
+}

@@ -3,6 +3,7 @@ package vfs
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -86,3 +87,16 @@ func unlockHandle(f *os.File) error {
 
 // lastCall has no use here.
 type lastCall struct{}
+
+// FreeSpace implements SpaceTeller.
+func (osFS) FreeSpace(dir string) (int64, error) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
+		return 0, err
+	}
+	return int64(min(free, math.MaxInt64)), nil
+}

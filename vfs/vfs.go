@@ -67,6 +67,24 @@ type Unlinker interface {
 	Unlink(name string) (free func(), err error)
 }
 
+// SpaceTeller is an FS that knows how much space there is. It is optional.
+type SpaceTeller interface {
+	// FreeSpace returns how many bytes files in a directory may take more, as far as is known at this
+	// moment: others may use the disk too. The error is one of errors.ErrUnsupported where there is no limit,
+	// or none is known.
+	FreeSpace(dir string) (int64, error)
+}
+
+// FreeSpace returns how many bytes files in a directory may take more, and whether that is known.
+func FreeSpace(fsys FS, dir string) (bytes int64, known bool) {
+	t, ok := fsys.(SpaceTeller)
+	if !ok {
+		return 0, false
+	}
+	bytes, err := t.FreeSpace(dir)
+	return bytes, err == nil
+}
+
 // soonBytes bounds the files that are not synced whose space RemoveSoon leaves for later:
 // until then it could be written to the device, if somebody asks for all that is in the
 // system's cache. To forget it, on the other hand, takes little time.

@@ -25,7 +25,7 @@ func (p *picker) idle() (Job, bool) {
 			return job, true
 		}
 	}
-	return Job{}, false
+	return p.joinSome()
 }
 
 // pushTombstones picks a table above the bottom whose tombstones can be dropped

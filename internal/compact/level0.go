@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
 )
 
 // cluster is a set of tables of level 0 that can leave it together: no other table
@@ -73,7 +74,7 @@ func (c cluster) age() uint64 {
 func (p *picker) neighbours(all []cluster, i int) []*base.TableMeta {
 	out := p.v.Levels[p.base]
 	source, hull := slices.Clone(all[i].tables), all[i].hull
-	room := joinFiles*p.in.TargetFileBytes - totalBytes(source)
+	room := p.joinBytes() - totalBytes(source)
 	joins := func(c cluster) bool {
 		both := hull.union(c.hull)
 		f1, t1 := under(out, hull)
@@ -109,25 +110,56 @@ func (p *picker) tooSmall(j *Job) bool {
 // times logarithmic in the size level 0 reaches.
 func (p *picker) joinRuns() (Job, bool) {
 	n, size := 0, int64(0)
-	var source []*base.TableMeta
 	for i := range p.v.L0 {
 		r := &p.v.L0[i]
-		busy := slices.ContainsFunc(r.Tables, func(t *base.TableMeta) bool { return p.busy[t] })
-		if busy || n >= 2 && r.Bytes() > 2*size {
+		if p.busyRun(r) || n >= 2 && r.Bytes() > 2*size {
 			break
 		}
-		source = append(source, r.Tables...)
 		size += r.Bytes()
 		n++
 	}
-	if n < 2 {
+	return p.join(p.v.L0[:n])
+}
+
+// joinSome picks the runs of level 0, each next to the one before, of which most can be merged into one
+// where there is Room for little only. What is hidden in them makes room for more.
+func (p *picker) joinSome() (Job, bool) {
+	var most []manifest.Run
+	mostBytes := int64(0)
+	from, size := 0, int64(0)
+	for i := range p.v.L0 {
+		if p.busyRun(&p.v.L0[i]) {
+			from, size = i+1, 0
+			continue
+		}
+		for size += p.v.L0[i].Bytes(); size > p.in.Room; from++ {
+			size -= p.v.L0[from].Bytes()
+		}
+		if n := i + 1 - from; n > len(most) || n == len(most) && size > mostBytes {
+			most, mostBytes = p.v.L0[from:i+1], size
+		}
+	}
+	return p.join(most)
+}
+
+func (p *picker) busyRun(r *manifest.Run) bool {
+	return slices.ContainsFunc(r.Tables, func(t *base.TableMeta) bool { return p.busy[t] })
+}
+
+// join merges some runs of level 0, the newest first, each next to the one before, into one.
+func (p *picker) join(runs []manifest.Run) (Job, bool) {
+	if len(runs) < 2 {
 		return Job{}, false
 	}
+	var source []*base.TableMeta
+	for i := range runs {
+		source = append(source, runs[i].Tables...)
+	}
 	job := Job{
-		Inputs: []Input{{0, source}}, OutRun: p.v.L0[0].ID, TargetFileBytes: p.in.TargetFileBytes,
+		Inputs: []Input{{0, source}}, OutRun: runs[0].ID, TargetFileBytes: p.in.TargetFileBytes, Reason: ReasonRuns,
 		GrandparentBytes: grandparentFiles * p.in.TargetFileBytes, hull: hullOf(source),
 	}
 	from, to := under(p.v.Levels[p.base], job.hull)
 	job.Grandparents = p.v.Levels[p.base][from:to:to]
-	return job, true
+	return job, p.fits(&job)
 }

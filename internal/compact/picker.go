@@ -40,6 +40,9 @@ type Inputs struct {
 	// Thorough: nobody has written for so long that tables of the bottom which were
 	// compressed with little effort are now compressed well.
 	Thorough bool
+	// Room is how many bytes a job may write at most, as far as its inputs tell: there is no space
+	// for more. 0: any number.
+	Room int64
 	// KeepVersions: history is kept, so that merging at the bottom need not get rid
 	// of tombstones.
 	KeepVersions bool
@@ -168,6 +171,14 @@ func (j *Job) MaxRows() uint64 {
 	return rows
 }
 
+// joinBytes returns how many bytes of the source level a job takes in because they cost little.
+func (p *picker) joinBytes() int64 {
+	if most := joinFiles * p.in.TargetFileBytes; p.in.Room == 0 || p.in.Room > 2*most {
+		return most
+	}
+	return 0 // what fits without them might not
+}
+
 // grandparentFiles bounds, in tables, what one output should overlap below it,
 // and joinFiles what a job may take in because it costs little.
 const (
@@ -175,8 +186,8 @@ const (
 	joinFiles        = 16
 )
 
-// Pick returns the job that is most worth doing, or false if nothing is due.
-// It is a pure function; the version is not changed.
+// Pick returns the job that is most worth doing, or false if nothing is due, or there is no Room for
+// it. It is a pure function; the version is not changed.
 func Pick(v *manifest.Version, in Inputs) (Job, bool) {
 	p := newPicker(v, in)
 	if job, ok := p.urgent(); ok {
@@ -256,7 +267,10 @@ func (p *picker) down(level int) (Job, bool) {
 	if job, ok := p.joinRuns(); ok {
 		return job, true
 	}
-	return p.intoBase(nil)
+	if job, ok := p.intoBase(nil); ok {
+		return job, true
+	}
+	return p.joinSome()
 }
 
 // cheapest picks the table of a level 1..5 whose merge rewrites the least for what
@@ -296,7 +310,7 @@ func tombstoneRatio(t *base.TableMeta) float64 {
 // of the out level but [from, to) coming in, up to a limit in bytes.
 func (p *picker) grow(level, i, from, to int) []*base.TableMeta {
 	tables, out := p.v.Levels[level], p.v.Levels[p.next[level]]
-	lo, hi, room := i, i+1, joinFiles*p.in.TargetFileBytes-tables[i].Size
+	lo, hi, room := i, i+1, p.joinBytes()-tables[i].Size
 	fits := func(t *base.TableMeta) bool {
 		f, u := under(out, boundsOf(t))
 		if p.busy[t] || t.Size > room || f < from || u > to {
@@ -360,8 +374,14 @@ func (p *picker) droppable(t *base.TableMeta) bool {
 	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.OldestSnapshot && !p.in.KeepVersions
 }
 
-// allowed reports whether a job keeps out of the way of those in progress.
+// fits reports whether there is room for what a job writes.
+func (p *picker) fits(j *Job) bool { return p.in.Room == 0 || j.Move || j.Bytes() <= p.in.Room }
+
+// allowed reports whether a job fits, and keeps out of the way of those in progress.
 func (p *picker) allowed(j *Job) bool {
+	if !p.fits(j) {
+		return false
+	}
 	for _, in := range j.Inputs {
 		if slices.ContainsFunc(in.Tables, func(t *base.TableMeta) bool { return p.busy[t] }) {
 			return false

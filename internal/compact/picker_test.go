@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -172,6 +173,35 @@ func TestSmallRunsAreJoinedInLevel0(t *testing.T) {
 	v = build(t, [][]*base.TableMeta{{tab(5, 0, 90, 800)}, {tab(6, 0, 90, 700)}, {tab(7, 0, 90, 700)}, {tab(8, 0, 90, 700)}}, big)
 	if job := mustPick(t, v, quiet(false)); job.OutLevel != 6 {
 		t.Fatalf("job %+v", job)
+	}
+}
+
+// TestRoom: where there is not space for the merge that is due, or for that of all, as many runs as there
+// is room for become one; what lies by itself goes down by itself.
+func TestRoom(t *testing.T) {
+	bottom := map[int][]*base.TableMeta{6: {tab(1, 0, 49, 900), tab(2, 50, 99, 900)}}
+	v := build(t, [][]*base.TableMeta{{tab(11, 1, 90, 600)}, {tab(12, 1, 90, 100)}, {tab(13, 1, 90, 100)}, {tab(14, 1, 90, 300)}, {tab(15, 1, 90, 300)}}, bottom)
+	for room, want := range map[int64][]uint64{0: {15, 14, 13, 12, 11, 1, 2}, 1400: {15, 14, 13, 12, 11}, 1399: {14, 13, 12, 11}, 799: {15, 14, 13}, 400: {14, 13}, 399: {13, 12}} {
+		in := quiet(false)
+		in.Room = room
+		job := mustPick(t, v, in)
+		var got []uint64
+		for _, input := range job.Inputs {
+			got = append(got, nums(input)...)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || job.OutLevel == 0 && job.OutRun != job.Inputs[0].Tables[0].MaxSeq-10 {
+			t.Errorf("room for %d: %v to run %d, want %v", room, got, job.OutRun, want)
+		}
+	}
+	in := quiet(true)
+	in.Room = 199
+	mustRest(t, v, in)
+	parts := build(t, [][]*base.TableMeta{{tab(11, 1, 20, 300), tab(12, 60, 90, 100)}}, bottom)
+	in.Room = 1000
+	if job := mustPick(t, parts, in); !slices.Equal(nums(job.Inputs[0]), []uint64{12}) {
+		t.Errorf("room for %d: %v goes down", in.Room, nums(job.Inputs[0]))
 	}
 }
 

@@ -79,9 +79,9 @@ type sim struct {
 	truth     simTable // every row and range ever written; rows in order of writing
 	byKey     map[uint64][]simRow
 
-	flushed, rewritten int64 // bytes
-	jobs, moves        int
-	reasons            map[Reason]int
+	flushed, rewritten  int64 // bytes
+	jobs, moves, fitted int
+	reasons             map[Reason]int
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -279,6 +279,15 @@ func (s *sim) settle(idle bool) {
 		}
 		if n > limit {
 			s.t.Fatalf("no end after %d jobs, now %s: %+v on\n%s", n, job.Reason, job, s.v)
+		}
+		if s.rng.IntN(3) == 0 { // on a disk that is nearly full
+			in.Room = 1 + s.rng.Int64N(job.Bytes())
+			if fitting, some := Pick(s.v, in); some {
+				if job = fitting; !job.Move && job.Bytes() > in.Room {
+					s.t.Fatalf("job of %d bytes where there is room for %d: %+v on\n%s", job.Bytes(), in.Room, job, s.v)
+				}
+				s.fitted++
+			}
 		}
 		s.checkJob(&job)
 		s.carryOut(&job)

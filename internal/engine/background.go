@@ -57,7 +57,7 @@ func (e *Engine) flusher() {
 			return
 		}
 		e.backgroundError(err)
-		if reserve.IsFull(err) && e.reserve.Release() > 0 {
+		if reserve.IsFull(err) && e.releaseToFlush() {
 			continue
 		}
 		e.sleepUntil(retryDelay, nil)
@@ -123,7 +123,7 @@ func (e *Engine) backgroundError(err error) {
 	kind := report.EventBackgroundError
 	if reserve.IsFull(err) {
 		kind = report.EventNoSpace
-		e.freeSpace()
+		e.removeFiles()
 	}
 	e.emit(report.Event{Kind: kind, Err: err})
 }
@@ -150,7 +150,11 @@ func (e *Engine) compactor() {
 		if !rests {
 			e.endResting()
 		}
-		did, err := e.compactOnce(rests && e.mayMergeIdle(&q), q.Idle(thoroughAfter))
+		awaited := e.tight.Load() > 0
+		did, err := e.compactOnce(rests && e.mayMergeIdle(&q) || awaited, q.Idle(thoroughAfter))
+		if awaited {
+			e.noteMerge(did && err == nil)
+		}
 		switch {
 		case errors.Is(err, merger.ErrGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
 			return
@@ -159,7 +163,8 @@ func (e *Engine) compactor() {
 			if rests && reserve.IsFull(err) {
 				e.rest(seq) // with what memtables delete there may be less to write
 			}
-			e.sleepUntil(delay, nil)
+			e.sleepUntil(retryDelay, nil)
+			e.sleepUntil(delay-retryDelay, e.wakeMerge)
 			delay = min(2*delay, maxRetry)
 			continue
 		case did:
@@ -202,7 +207,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	}
 	in := e.merger.Inputs(idle)
 	in.Thorough = thorough
-	job, ok := compact.Pick(rs.Version, in)
+	job, ok := e.pick(rs.Version, in)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
 		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {

@@ -119,12 +119,12 @@ func (e *Engine) flushRest() error {
 			given = true
 			e.merging.Lock()
 			defer e.merging.Unlock()
-			e.freeSpace()
+			e.removeFiles()
 			e.reserve.Release()
 		case err != nil || !did:
 			return err
 		case given:
-			e.freeSpace() // for the next one
+			e.removeFiles() // for the next one
 		}
 	}
 }

@@ -42,6 +42,7 @@ type Engine struct {
 	walked  compact.Walked
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
+	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
 
 	commit committer
 
@@ -54,6 +55,8 @@ type Engine struct {
 	handles    map[uint64]*tree.Handle
 	flushErr   error  // why the last attempt to flush failed
 	flushTries uint64 // how many have ended
+	mergeTries uint64 // how many compactions have ended, or were not found, that a commit may have waited for
+	merged     bool   // the last of these has merged something
 
 	flushing     sync.Mutex  // one flush at a time
 	merging      sync.Mutex  // one compaction at a time

@@ -30,6 +30,11 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	defer c.mu.Unlock()
 	for ready := false; !ready; {
 		err := e.refuse()
+		if err == nil && !onlyDeletes(tables) && e.lacksRoom() {
+			if err = e.awaitMerge(); err == nil {
+				continue
+			}
+		}
 		if err == nil {
 			ready, err = e.makeSegment(need)
 		}
@@ -64,6 +69,11 @@ func (e *Engine) openIngested(runs []*tree.Run) (tables []*tree.Handle, err erro
 		}
 	}
 	return tables, nil
+}
+
+// onlyDeletes reports whether tables hold no value.
+func onlyDeletes(tables []*tree.Handle) bool {
+	return !slices.ContainsFunc(tables, func(h *tree.Handle) bool { return h.Meta.Entries > h.Meta.Deletes })
 }
 
 func closeAll(tables []*tree.Handle) {

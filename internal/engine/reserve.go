@@ -2,10 +2,15 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -54,8 +59,16 @@ func (e *Engine) waitsForSpace() bool {
 	return e.diskFull()
 }
 
-// freeSpace removes at once what would be removed sooner or later.
-func (e *Engine) freeSpace() {
+// releaseToFlush gives the space that was put aside to the flush that found none, and reports whether there
+// was any: when the merge that is under way, which could take it, has ended. The next one waits.
+func (e *Engine) releaseToFlush() bool {
+	e.merging.Lock()
+	defer e.merging.Unlock()
+	return e.reserve.Release() > 0
+}
+
+// removeFiles removes at once what would be removed sooner or later.
+func (e *Engine) removeFiles() {
 	e.ledger.MarkIfWaiting()
 	e.Epochs.Collect()
 	e.buffers.AwaitUnmapped()
@@ -88,3 +101,118 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	e.forDeletes.Store(max(e.reserve.Release()/5&^4095, smallSegmentBytes))
 	return true
 }
+
+// What is committed takes space that merges need, and only merges give space back of what nobody sees
+// any more. So where it is known how much is free, no segment is begun unless level 0, with what memtables
+// will add to it, could be joined in what is free then: merging goes on, piece by piece, however full the
+// disk is. Commits wait until it has made room; if it cannot, they get ErrNoSpace, but for those that only
+// delete.
+
+// lacksRoom reports whether the next segment would take space that merges need. commit.mu is held.
+func (e *Engine) lacksRoom() bool {
+	rs := e.State()
+	if len(rs.Version.L0) < 2 {
+		return false
+	}
+	next, _ := e.commit.shape.Next(0, 0, e.cfg.SegmentLimit())
+	free, known := e.freeSpace()
+	return known && free < rs.Version.Bytes(0)+rs.LogBytes()+2*int64(next)
+}
+
+// awaitMerge waits until a compaction has merged something, and returns why none could. commit.mu is
+// held; it is let go of.
+func (e *Engine) awaitMerge() error {
+	c, start := &e.commit, time.Now()
+	e.stalled.Add(1)
+	e.tight.Add(1)
+	tried, flushes := e.mergeTries, e.flushTries
+	if c.mem != nil && c.mem.Len() > 0 {
+		e.beginSmall()
+	}
+	c.sealed.Signal()
+	signal(e.wakeMerge)
+	for e.mergeTries == tried && e.refuse() == nil && (e.flushErr == nil || e.flushTries < flushes+2) { // to the second the space put aside is given
+		c.cond.Wait()
+	}
+	e.tight.Add(-1)
+	e.stalled.Add(-1)
+	e.counters.StallNanos.Add(int64(time.Since(start)))
+	switch {
+	case e.mergeTries == tried:
+		return reserve.SpaceError(e.flushErr)
+	case !e.merged && e.lacksRoom(): // what was merging when this was called may have made some
+		return fmt.Errorf("%w: what is left is for merging, of which none can be done", base.ErrNoSpace)
+	}
+	return nil
+}
+
+// beginSmall seals the active memtable, so that what it deletes, or writes again, makes room. The segment
+// behind it is small: for deletes, which need no space of the flush's then. commit.mu is held; it is let
+// go of meanwhile.
+func (e *Engine) beginSmall() {
+	c := &e.commit
+	if c.preparing {
+		return
+	}
+	mem, spare := c.mem, c.spare
+	c.preparing, c.spare = true, nil
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Size: smallSegmentBytes, Records: smallSegmentBytes/16 + 64}
+	c.mu.Unlock()
+	if spare != nil {
+		e.dropSpare(spare)
+	}
+	m, err := e.segments.Make(plan)
+	c.mu.Lock()
+	c.preparing, c.spare = false, m
+	c.cond.Broadcast()
+	if err == nil && c.mem == mem && !c.broken && e.refuse() == nil {
+		e.rotate(c.lastEnd())
+	}
+}
+
+// AwaitRoom waits, before a large transaction writes its first table, until there is the room on the disk
+// that merges need, or as much of it as they can make: with its tables there would be less.
+func (e *Engine) AwaitRoom() {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e.refuse() == nil && e.flushErr == nil && e.lacksRoom() {
+		if e.awaitMerge() != nil {
+			return
+		}
+	}
+}
+
+// noteMerge tells commits that wait for it how a compaction went: whether something was merged.
+func (e *Engine) noteMerge(did bool) {
+	if did {
+		e.removeFiles()
+	}
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if did || !c.flushing && e.oldestSealed() == nil { // else there is more to merge soon
+		e.mergeTries++
+		e.merged = did
+		c.cond.Broadcast()
+	}
+}
+
+// pick picks a compaction: where there is not space for it, or a commit waits and there is none, one for
+// which there is.
+func (e *Engine) pick(v *manifest.Version, in compact.Inputs) (compact.Job, bool) {
+	job, ok := compact.Pick(v, in)
+	if tight := e.tight.Load() > 0; ok && !job.Move || tight {
+		free, known := e.freeSpace()
+		if known && (ok && job.Bytes() > free || !ok && tight) {
+			in.Room = max(free, 1)
+			if fitting, some := compact.Pick(v, in); some {
+				return fitting, true
+			}
+		}
+	}
+	return job, ok // it may write less than its inputs tell
+}
+
+// freeSpace returns how many bytes the disk has left, and whether that is known.
+func (e *Engine) freeSpace() (bytes int64, known bool) { return vfs.FreeSpace(e.cfg.FS, e.cfg.Dir) }

@@ -35,12 +35,16 @@ func (e *Engine) restlessBytes(rs *tree.State) int64 {
 }
 
 // restLimit returns how many bytes are merged at once when the store comes to rest: few where there
-// was no space for them.
+// is no space for them, or was none.
 func (e *Engine) restLimit(rs *tree.State) int64 {
 	if e.spaceShort.Load() || e.restShort.Load() {
 		return tree.RestMerge
 	}
-	return rs.MergeAtRest()
+	limit := rs.MergeAtRest()
+	if free, known := e.freeSpace(); known {
+		limit = min(limit, max(free, tree.RestMerge))
+	}
+	return limit
 }
 
 // mayMergeIdle reports whether a store that has been quiet for a while may be merged where nobody
@@ -121,7 +125,14 @@ func (e *Engine) prepareRest(seq uint64) {
 // (after which one merge does for all), and every commit's outcome is known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restlessBytes(e.State()) > 0 && !c.leading && !c.preparing && c.nextSeq == e.Visible()+1 && !e.diskFull()
+	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restlessBytes(e.State()) > 0 && e.allDecided() && !e.diskFull()
+}
+
+// allDecided reports whether every commit's outcome is known, and nobody is about to begin another
+// segment: the active memtable can be sealed without one. commit.mu is held.
+func (e *Engine) allDecided() bool {
+	c := &e.commit
+	return !c.leading && !c.preparing && c.nextSeq == e.Visible()+1
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu

@@ -15,16 +15,22 @@ import (
 	"github.com/cairndb/cairn/internal/wal"
 )
 
-// makeRoom reports whether a commit with a payload of n bytes and count entries
-// can be appended to the active segment, and moves to the next segment if not. It
+// makeRoom reports whether w can be appended to the active segment, and moves to the next segment if not. It
 // may let go of commit.mu, and then reports false: look again.
-func (e *Engine) makeRoom(n, count int) (bool, error) {
-	c := &e.commit
+func (e *Engine) makeRoom(w *Write) (bool, error) {
+	c, n, count := &e.commit, w.Bytes, w.Count
 	if c.broken {
 		c.cond.Wait()
 		return false, nil
 	}
-	if c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count) {
+	fits := c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count)
+	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
+		return true, nil
+	}
+	if !frame.OnlyDeletes(w.Entries) && e.lacksRoom() { // a small segment may be there for deletes only
+		return false, e.awaitMerge()
+	}
+	if fits {
 		return true, nil
 	}
 	if ok, err := e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), count); !ok || err != nil {
@@ -184,7 +190,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		}
 		m, err := e.newMemory(plan, largest)
 		if reserve.IsFull(err) {
-			e.freeSpace()
+			e.removeFiles()
 			m, err = e.newMemory(plan, largest)
 		}
 		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {

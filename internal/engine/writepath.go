@@ -168,7 +168,7 @@ func (e *Engine) prepare(w *Write) error {
 			return err
 		}
 		var err error
-		if ready, err = e.makeRoom(w.Bytes, w.Count); ready && err == nil {
+		if ready, err = e.makeRoom(w); ready && err == nil {
 			ready, err = e.validate(w)
 		}
 		if err != nil && !e.mayFreeSpace(w, err) {

@@ -69,6 +69,9 @@ func (tx *Tx) spill() error {
 		tombs = append(tombs, t.RangeDeletes()...)
 		count += t.Len()
 	}
+	if len(tx.spills) == 0 {
+		tx.e.AwaitRoom()
+	}
 	s, err := tx.writeSpill(iterator.NewMerging(rows...), tombstone.Build(tombs), seq, count)
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))

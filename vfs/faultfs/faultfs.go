@@ -185,6 +185,14 @@ func (a Action) run(e *Event, op func() error) error {
 	return op()
 }
 
+// FreeSpace implements vfs.SpaceTeller where the file system below does. No rule is asked.
+func (f *FS) FreeSpace(dir string) (int64, error) {
+	if t, ok := f.inner.(vfs.SpaceTeller); ok {
+		return t.FreeSpace(dir)
+	}
+	return 0, errors.ErrUnsupported
+}
+
 // Create makes a new file; see vfs.FS.
 func (f *FS) Create(name string) (vfs.File, error) {
 	return f.open(&Event{Kind: Create, Name: name}, f.inner.Create)

@@ -16,6 +16,23 @@ import (
 	"github.com/cairndb/cairn/vfs/vfstest"
 )
 
+// TestFreeSpace: it is what the file system below has left, through whatever lies above it.
+func TestFreeSpace(t *testing.T) {
+	disk := memfs.New()
+	over := vfs.Guarded(faultfs.New(disk), func() error { return errIO })
+	if n, known := vfs.FreeSpace(over, "/"); known {
+		t.Errorf("%d bytes of a disk without limit", n)
+	}
+	disk.SetCapacity(3 * 4096)
+	f, err := disk.Create("/file")
+	if err == nil {
+		_, err = f.WriteAt([]byte("x"), 0)
+	}
+	if n, known := vfs.FreeSpace(over, "/"); err != nil || !known || n != 2*4096 {
+		t.Errorf("%d bytes of 2 pages, known %v (%v)", n, known, err)
+	}
+}
+
 var errIO = errors.New("input/output error")
 
 func TestConformance(t *testing.T) {

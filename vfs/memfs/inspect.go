@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"path"
@@ -24,6 +25,16 @@ func (f *FS) Used() int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.used
+}
+
+// FreeSpace implements vfs.SpaceTeller: what is left of the capacity, if there is one.
+func (f *FS) FreeSpace(string) (int64, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.capacity == 0 {
+		return 0, errors.ErrUnsupported
+	}
+	return f.free() * chunkBytes, nil
 }
 
 // FailSyncs makes Sync of a file fail with what fail returns for the name it was
