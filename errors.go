@@ -43,7 +43,7 @@ var (
 	// closing and opening the store it is either there as a whole or not at all.
 	ErrCommitUnknown = base.ErrCommitUnknown
 	// ErrNoSpace: the disk is full, or has only left what merging needs to make room; a
-	// commit that only deletes is let through. Nothing happened; once there is space, the
+	// commit that only deletes is let through as long as there is a little left. Nothing happened; once there is space, the
 	// same call works. Reading goes on meanwhile. A transaction one of whose writes
 	// met it does not commit any more: begin it again.
 	ErrNoSpace = base.ErrNoSpace

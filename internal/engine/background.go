@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/merger"
@@ -203,7 +202,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 		return false, nil
 	}
 	if thorough {
-		e.survey(rs)
+		e.merger.Survey(rs)
 	}
 	in := e.merger.Inputs(idle)
 	in.Thorough = thorough
@@ -222,18 +221,6 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	}
 	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags(e.cfg.WaitingBytes()))
 	return true, e.runJob(&job)
-}
-
-// survey finds out, once, which tables of the last level were compressed in haste before
-// the store was opened. merging is held; Close waits for it, and so for one table.
-func (e *Engine) survey(rs *tree.State) {
-	if e.surveyed || !e.tables.CompressesWell() {
-		return
-	}
-	if tables, err := rs.BottomWith(block.S2, e.mustStop); err == nil {
-		e.surveyed = true
-		e.merger.Leftovers.NoteQuick(tree.Numbers(tables))
-	}
 }
 
 // ensureManifest makes sure that edits can be written: a store opened clean has

@@ -71,7 +71,7 @@ func (e *Engine) compactRange(low, high []byte) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	rs := e.State()
-	e.survey(rs)
+	e.merger.Survey(rs)
 	job, ok := compact.Manual(rs.Version, low, high, e.merger.Inputs(true))
 	if !ok {
 		return false, nil

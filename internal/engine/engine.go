@@ -58,13 +58,16 @@ type Engine struct {
 	mergeTries uint64 // how many compactions have ended, or were not found, that a commit may have waited for
 	merged     bool   // the last of these has merged something
 
-	flushing     sync.Mutex  // one flush at a time
-	merging      sync.Mutex  // one compaction at a time
-	surveyed     bool        // see survey; guarded by merging
-	closeWaits   atomic.Bool // for both: what is under way is given up
-	large        sync.Mutex  // one large one-shot write at a time; before all other locks
-	obsolete     obsolete.Files
-	reserve      *reserve.Space
+	flushing   sync.Mutex  // one flush at a time
+	merging    sync.Mutex  // one compaction at a time
+	closeWaits atomic.Bool // for both: what is under way is given up
+	large      sync.Mutex  // one large one-shot write at a time; before all other locks
+	obsolete   obsolete.Files
+	reserve    *reserve.Space
+	doomed     struct { // the compaction for which there was no space; guarded by merging
+		of   *manifest.Version
+		free int64
+	}
 	reserveGiven atomic.Bool  // to deletes; they get no more until it is held again
 	forDeletes   atomic.Int64 // bytes of it that the next segment may take
 

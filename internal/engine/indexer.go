@@ -12,7 +12,9 @@ const indexShare = 4
 // first: they are the youngest, and every read has to ask them.
 func (e *Engine) indexer() {
 	for e.stopped.Err() == nil {
-		h := e.nextUnindexed()
+		h := e.TableOf(func(h *tree.Handle) bool {
+			return h.Index() == nil && !h.SearchOnly.Load() && e.tables.IndexFits(h.Meta.Entries)
+		})
 		if h != nil && e.tables.ReserveIndex(h.Meta.Entries) {
 			e.index(h)
 			h.Unref()
@@ -26,26 +28,6 @@ func (e *Engine) indexer() {
 		case <-e.wakeIndex:
 		}
 	}
-}
-
-// nextUnindexed returns a table that can have a point index and has none, with a
-// reference, or nil. Inside the epoch the state holds its tables, so that one more
-// reference may be taken.
-func (e *Engine) nextUnindexed() *tree.Handle {
-	r := e.Reader()
-	r.Slot.Enter()
-	defer e.Leave(r)
-	rs := e.State()
-	if rs == nil {
-		return nil
-	}
-	for _, h := range rs.Handles {
-		if h.Index() == nil && !h.SearchOnly.Load() && e.tables.IndexFits(h.Meta.Entries) {
-			h.Ref()
-			return h
-		}
-	}
-	return nil
 }
 
 func (e *Engine) index(h *tree.Handle) {

@@ -15,7 +15,7 @@ import (
 // CommitIngest makes private runs, oldest first, one commit. It begins a segment,
 // so that its place in the order of sequences is one between memtables.
 func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
-	need := ingestBytes(runs)
+	need := tree.IngestBytes(runs)
 	if need > frame.MaxBytes {
 		return 0, fmt.Errorf("%w: the description of the transaction's tables takes %d bytes", base.ErrValueTooLarge, need)
 	}
@@ -23,7 +23,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.checked = w.Snapshot
+	w.checked, w.waited = w.Snapshot, 0
 	e.throttle(tree.SizeOf(tables))
 	c := &e.commit
 	c.mu.Lock()
@@ -31,7 +31,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	for ready := false; !ready; {
 		err := e.refuse()
 		if err == nil && !onlyDeletes(tables) && e.lacksRoom() {
-			if err = e.awaitMerge(); err == nil {
+			if err = e.awaitMerge(&w.waited); err == nil {
 				continue
 			}
 		}
@@ -80,17 +80,6 @@ func closeAll(tables []*tree.Handle) {
 	for _, h := range tables {
 		h.Reader.Close()
 	}
-}
-
-// ingestBytes bounds the size of the ingest frame.
-func ingestBytes(runs []*tree.Run) int {
-	n := 1024
-	for _, r := range runs {
-		for _, h := range r.Tables {
-			n += 256 + len(h.Meta.Smallest) + len(h.Meta.Largest)
-		}
-	}
-	return n
 }
 
 // appendIngest gives the tables of the runs their real sequences and writes the frame.

@@ -119,14 +119,18 @@ func (e *Engine) lacksRoom() bool {
 	return known && free < rs.Version.Bytes(0)+rs.LogBytes()+2*int64(next)
 }
 
-// awaitMerge waits until a compaction has merged something, and returns why none could. commit.mu is
-// held; it is let go of.
-func (e *Engine) awaitMerge() error {
+// patience is after what time a commit does not wait for another merge: while others delete there is always
+// something to merge, which need not make room.
+var patience = 5 * time.Second
+
+// awaitMerge waits until a compaction has merged something, adds how long that took, and returns why none
+// could, or not enough. commit.mu is held; it is let go of.
+func (e *Engine) awaitMerge(waited *time.Duration) error {
 	c, start := &e.commit, time.Now()
 	e.stalled.Add(1)
 	e.tight.Add(1)
 	tried, flushes := e.mergeTries, e.flushTries
-	if c.mem != nil && c.mem.Len() > 0 {
+	if m := c.mem; m != nil && m.Len() > 0 && (m.Seg.Capacity() > smallSegmentBytes || len(e.State().Version.L0) < manyRuns) {
 		e.beginSmall()
 	}
 	c.sealed.Signal()
@@ -136,15 +140,20 @@ func (e *Engine) awaitMerge() error {
 	}
 	e.tight.Add(-1)
 	e.stalled.Add(-1)
+	*waited += time.Since(start)
 	e.counters.StallNanos.Add(int64(time.Since(start)))
 	switch {
 	case e.mergeTries == tried:
 		return reserve.SpaceError(e.flushErr)
-	case !e.merged && e.lacksRoom(): // what was merging when this was called may have made some
+	case (!e.merged || *waited > patience) && e.lacksRoom(): // what was merging when this was called may have made some
 		return fmt.Errorf("%w: what is left is for merging, of which none can be done", base.ErrNoSpace)
 	}
 	return nil
 }
+
+// manyRuns: where level 0 has so many a small memtable is not sealed for whoever waits for room; each would
+// be another one.
+const manyRuns = 16
 
 // beginSmall seals the active memtable, so that what it deletes, or writes again, makes room. The segment
 // behind it is small: for deletes, which need no space of the flush's then. commit.mu is held; it is let
@@ -176,8 +185,8 @@ func (e *Engine) AwaitRoom() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e.refuse() == nil && e.flushErr == nil && e.lacksRoom() {
-		if e.awaitMerge() != nil {
+	for waited := time.Duration(0); e.refuse() == nil && e.flushErr == nil && e.lacksRoom(); {
+		if e.awaitMerge(&waited) != nil {
 			return
 		}
 	}
@@ -199,19 +208,44 @@ func (e *Engine) noteMerge(did bool) {
 }
 
 // pick picks a compaction: where there is not space for it, or a commit waits and there is none, one for
-// which there is.
+// which there is; what was put aside and no flush needs is space too. What found none is not tried again
+// until tables have changed, or there is more. merging is held.
 func (e *Engine) pick(v *manifest.Version, in compact.Inputs) (compact.Job, bool) {
 	job, ok := compact.Pick(v, in)
-	if tight := e.tight.Load() > 0; ok && !job.Move || tight {
-		free, known := e.freeSpace()
-		if known && (ok && job.Bytes() > free || !ok && tight) {
-			in.Room = max(free, 1)
-			if fitting, some := compact.Pick(v, in); some {
-				return fitting, true
-			}
-		}
+	if ok && job.Move || !ok && e.tight.Load() == 0 {
+		return job, ok
 	}
-	return job, ok // it may write less than its inputs tell
+	free, known := e.freeSpace()
+	if !known || ok && job.Bytes() <= free {
+		return job, ok
+	}
+	for range 2 {
+		in.Room = max(free, 1)
+		if fitting, some := compact.Pick(v, in); some {
+			return fitting, true
+		}
+		e.shrinkReserve()
+		free, _ = e.freeSpace()
+	}
+	if ok = ok && (e.doomed.of != v || free > e.doomed.free); ok { // it may write less than its inputs tell
+		e.doomed.of, e.doomed.free = v, free
+	}
+	return job, ok
+}
+
+// shrinkReserve gives back what was put aside and no memtable needs that there is.
+func (e *Engine) shrinkReserve() {
+	c := &e.commit
+	c.mu.Lock()
+	if c.preparing || c.spare != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.preparing = true // a commit that needs a segment, and space put aside for it, waits
+	needed := max(e.State().LargestMemory(), smallSegmentBytes)
+	c.mu.Unlock()
+	e.reserve.Shrink(needed*5/4 + reserveSlack)
+	e.prepared()
 }
 
 // freeSpace returns how many bytes the disk has left, and whether that is known.

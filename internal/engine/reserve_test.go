@@ -2,7 +2,9 @@ package engine
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -105,5 +107,113 @@ func TestDeletesTakeAPart(t *testing.T) {
 	}
 	if size, err := prepareFor(e, smallSegmentBytes+1); !errors.Is(err, base.ErrNoSpace) {
 		t.Errorf("another of %d bytes: %v", size, err)
+	}
+}
+
+// runsOfLevel0 returns a store with three runs of the same keys in level 0, about a megabyte each, which
+// are not merged, and a small active memtable, for whose flush far more is put aside than it needs.
+func runsOfLevel0(t *testing.T) (*Engine, *memfs.FS) {
+	t.Helper()
+	cfg, _ := onFaults()
+	disk := memfs.New()
+	disk.StopJournal()
+	cfg.FS, cfg.Relaxed = disk, false
+	e := mustOpen(t, cfg)
+	t.Cleanup(func() { disk.SetCapacity(0) })
+	holdMerges(t, e)
+	noise := rand.NewChaCha8([32]byte{})
+	value := make([]byte, 40<<10)
+	for range 3 {
+		for i := range 25 {
+			noise.Read(value)
+			if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.flushAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.commit.mu.Lock()
+	for e.commit.preparing {
+		e.commit.cond.Wait()
+	}
+	e.beginSmall()
+	e.commit.mu.Unlock()
+	if err := e.flushAll(); err != nil { // makes nothing of what is empty
+		t.Fatal(err)
+	}
+	for did := true; did; {
+		var err error
+		if did, err = e.flushOldest(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e, disk
+}
+
+// TestMergesGetWhatNoFlushNeeds: where a commit waits for a merge that does not fit what is free, what was put
+// aside for larger memtables than there are is given back. It was kept, and puts refused for good, on a disk of
+// which somebody else had taken the rest, though nearly everything in the store was deleted.
+func TestMergesGetWhatNoFlushNeeds(t *testing.T) {
+	e, disk := runsOfLevel0(t)
+	before := disk.Used()
+	disk.SetCapacity(before + 10<<10)
+	e.tight.Add(1)
+	defer e.tight.Add(-1)
+	job, ok := e.pick(e.State().Version, e.merger.Inputs(true))
+	if given := before - disk.Used(); given < 1<<20 {
+		t.Errorf("%d bytes were given back", given)
+	}
+	if free, _ := e.freeSpace(); !ok || job.Bytes() > free {
+		t.Errorf("found a job: %v, of %d bytes; %d are free", ok, job.Bytes(), free)
+	}
+}
+
+// TestDoomedMergeIsTriedOnce: a merge for which there is no space is tried, since it may write less than it reads,
+// and not again before anything has changed: it would fill the disk each time.
+func TestDoomedMergeIsTriedOnce(t *testing.T) {
+	e, disk := runsOfLevel0(t)
+	e.reserve.Release()
+	disk.SetCapacity(disk.Used() + 100<<10)
+	e.tight.Add(1)
+	defer e.tight.Add(-1)
+	pick := func() bool {
+		job, ok := e.pick(e.State().Version, e.merger.Inputs(true))
+		if free, _ := e.freeSpace(); ok && job.Bytes() <= free {
+			t.Fatalf("a job of %d bytes fits", job.Bytes())
+		}
+		return ok
+	}
+	if !pick() || pick() || pick() {
+		t.Error("it is not tried, or again and again")
+	}
+	disk.SetCapacity(disk.Used() + 200<<10)
+	if !pick() || pick() {
+		t.Error("with more space it is not tried, or again and again")
+	}
+}
+
+// TestPatienceEnds: a large transaction does not wait for ever for merges while there is always something to merge
+// which makes no room.
+func TestPatienceEnds(t *testing.T) {
+	patience = 50 * time.Millisecond
+	defer func() { patience = 5 * time.Second }()
+	e, disk := runsOfLevel0(t)
+	disk.SetCapacity(disk.Used() + 100<<10)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.AwaitRoom()
+	}()
+	for deadline := time.After(time.Minute); ; {
+		select {
+		case <-done:
+			return
+		case <-deadline:
+			t.Fatal("it waits")
+		case <-time.After(time.Millisecond):
+			e.noteMerge(true)
+		}
 	}
 }

@@ -200,22 +200,20 @@ func (e *Engine) mergeForScans() bool {
 	return false
 }
 
-// tidy lets go of what only writing needs, if the store is at rest. A commit that needs a
-// segment meanwhile, and space put aside for it, waits.
+// tidy lets go of what only writing needs, if the store is at rest. For a small segment of deletes, on a disk
+// filled meanwhile, space stays put aside.
 func (e *Engine) tidy() {
 	c := &e.commit
 	c.mu.Lock()
-	if c.mem != nil || c.spare != nil || c.preparing {
-		c.mu.Unlock()
+	busy := c.mem != nil || c.spare != nil || c.preparing
+	c.mu.Unlock()
+	if busy {
 		return
 	}
-	c.preparing = true
-	c.mu.Unlock()
 	e.ledger.MarkIfWaiting()
 	e.logs.Clear(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
-	e.reserve.Shrink(restReserve)
-	e.prepared()
+	e.shrinkReserve()
 }
 
 // prepared lets commits go on that need a segment.
@@ -226,6 +224,3 @@ func (e *Engine) prepared() {
 	c.preparing = false
 	c.cond.Broadcast()
 }
-
-// restReserve stays put aside: for a small segment of deletes on a disk filled meanwhile.
-const restReserve = smallSegmentBytes*5/4 + reserveSlack

@@ -28,7 +28,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		return true, nil
 	}
 	if !frame.OnlyDeletes(w.Entries) && e.lacksRoom() { // a small segment may be there for deletes only
-		return false, e.awaitMerge()
+		return false, e.awaitMerge(&w.waited)
 	}
 	if fits {
 		return true, nil
@@ -230,15 +230,6 @@ func (e *Engine) mayUseAgain(size int) bool {
 	defer c.mu.Unlock()
 	next, _ := c.shape.Next(0, 0, e.cfg.SegmentLimit())
 	return c.mem != nil && !c.closing && c.failed == nil && !e.diskFull() && size == next
-}
-
-// countRangeDeletes counts what the range deletes of the active memtable take of the
-// Go heap, besides its arena and its index. At most a quarter of the arena, and what
-// one commit adds: see memtable.Table.Room. commit.mu is held.
-func (e *Engine) countRangeDeletes(m *tree.Memory) {
-	n := int64(m.RangeDeleteBytes())
-	e.budget.Add(arena.ClassMemtable, n-m.Heap)
-	m.Heap = n
 }
 
 // dropSpare gives back a spare that is too small, or not needed any more. Its file stays until the

@@ -29,8 +29,9 @@ type Write struct {
 	Reads    *mvcc.ReadSet // nil or empty: nothing to validate
 	Snapshot uint64        // what Reads were read at
 
-	checked  uint64 // reads are known valid against commits up to this sequence
-	failures uint64 // as many writes of the log had failed then
+	checked  uint64        // reads are known valid against commits up to this sequence
+	failures uint64        // as many writes of the log had failed then
+	waited   time.Duration // for merges to make room
 	outcome  pending
 }
 
@@ -128,7 +129,7 @@ func (e *Engine) refuse() error {
 // Commit makes w's entries one commit and returns its last sequence once the
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
 func (e *Engine) Commit(w *Write) (uint64, error) {
-	w.checked = w.Snapshot
+	w.checked, w.waited = w.Snapshot, 0
 	e.throttle(int64(w.Bytes))
 	e.commit.inside.Add(1)
 	defer e.commit.inside.Add(-1)
@@ -192,7 +193,7 @@ func (e *Engine) append(w *Write) *pending {
 		at += n
 	}
 	if c.mem.HasRangeDeletes() {
-		e.countRangeDeletes(c.mem)
+		e.buffers.CountRangeDeletes(c.mem)
 	}
 	if fresh := c.mem.Untouched(); fresh != nil {
 		m := c.mem

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -34,6 +35,20 @@ type Merger struct {
 	MustStop func() error // returns why a flush or merge has to end
 
 	Leftovers compact.Leftovers // garbage that snapshots held
+
+	surveyed bool // see Survey
+}
+
+// Survey finds out, once, which tables of the last level were compressed in haste before the store was
+// opened. It is called once at a time; Close waits for it, and so for one table.
+func (m *Merger) Survey(rs *tree.State) {
+	if m.surveyed || !m.Tables.CompressesWell() {
+		return
+	}
+	if tables, err := rs.BottomWith(block.S2, m.MustStop); err == nil {
+		m.surveyed = true
+		m.Leftovers.NoteQuick(tree.Numbers(tables))
+	}
 }
 
 // snapshots returns the sequences of open snapshots, in order.

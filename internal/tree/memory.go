@@ -145,6 +145,15 @@ func (b *Buffers) Memory(size, records int, touch bool, create func(buffer func(
 	return NewMemory(seg, seg.Buffer(), index, records, b.Free), nil
 }
 
+// CountRangeDeletes counts what the range deletes of an active memtable take of the Go heap, besides its
+// arena and its index. At most a quarter of the arena, and what one commit adds: see memtable.Table.Room.
+// Its writer calls it.
+func (b *Buffers) CountRangeDeletes(m *Memory) {
+	n := int64(m.RangeDeleteBytes())
+	b.budget.Add(arena.ClassMemtable, n-m.Heap)
+	m.Heap = n
+}
+
 // Free takes back the memory of a memtable that nobody reads. It is for the next one, unless
 // segments have outgrown it.
 func (b *Buffers) Free(m *Memory) {

@@ -68,6 +68,17 @@ func IngestRuns(tables []*Handle) []Run {
 	return runs
 }
 
+// IngestBytes bounds how large the manifest edit is that adds the tables of private runs.
+func IngestBytes(private []*Run) int {
+	n := 1024
+	for _, r := range private {
+		for _, h := range r.Tables {
+			n += 256 + len(h.Meta.Smallest) + len(h.Meta.Largest)
+		}
+	}
+	return n
+}
+
 // Keep makes the files of private runs outlive them.
 func Keep(private []*Run) {
 	for _, r := range private {

@@ -139,3 +139,22 @@ func (v *View) Unpin(n int64) { v.pinned.Add(-n) }
 
 // Retire calls free once nobody who reads now still does.
 func (v *View) Retire(free func()) { v.Epochs.Retire(free) }
+
+// TableOf returns the youngest table that is wanted, with a reference, or nil. Inside the epoch
+// the state holds its tables, so that one more reference may be taken.
+func (v *View) TableOf(wanted func(*tree.Handle) bool) *tree.Handle {
+	r := v.Reader()
+	r.Slot.Enter()
+	defer v.Leave(r)
+	rs := v.State()
+	if rs == nil {
+		return nil
+	}
+	for _, h := range rs.Handles {
+		if wanted(h) {
+			h.Ref()
+			return h
+		}
+	}
+	return nil
+}
