@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +42,7 @@ func waitingLarge(t *testing.T) (*Engine, *memfs.FS) {
 		c.spare = nil
 		e.dropSpare(spare)
 	}
-	c.asked, c.shape = true, tree.Shape{}
+	c.asked, c.commits, c.shape = true, 1, tree.Shape{} // behind a first commit the keeper makes no spare
 	e.reserve.Release()
 	return e, disk
 }
@@ -149,6 +151,11 @@ func runsOfLevel0(t *testing.T) (*Engine, *memfs.FS) {
 			t.Fatal(err)
 		}
 	}
+	eventually(t, "one log file is left", func() bool {
+		e.removeFiles()
+		names, _ := disk.List("/db")
+		return len(slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })) == 1
+	})
 	return e, disk
 }
 
