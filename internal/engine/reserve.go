@@ -146,7 +146,7 @@ func (e *Engine) awaitMerge(waited *time.Duration) error {
 	case e.mergeTries == tried:
 		return reserve.SpaceError(e.flushErr)
 	case (!e.merged || *waited > patience) && e.lacksRoom(): // what was merging when this was called may have made some
-		return fmt.Errorf("%w: what is left is for merging, of which none can be done", base.ErrNoSpace)
+		return fmt.Errorf("%w: what is left is for merging, which makes no room", base.ErrNoSpace)
 	}
 	return nil
 }
