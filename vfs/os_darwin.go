@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"math"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,13 +46,4 @@ func reserve(fd uintptr, n int64) error {
 	}
 	store.Flags = unix.F_ALLOCATEALL
 	return unix.FcntlFstore(fd, unix.F_PREALLOCATE, &store)
-}
-
-// FreeSpace implements SpaceTeller: what is put aside for the system's administrator does not count.
-func (osFS) FreeSpace(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
-	}
-	return int64(min(uint64(st.Bavail), math.MaxInt64/max(uint64(st.Bsize), 1)) * uint64(st.Bsize)), nil
 }

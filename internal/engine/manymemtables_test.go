@@ -10,8 +10,8 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// TestReadsOfManyMemtables: while more and more memtables wait, every read
-// finds the newest version of its key, as of each snapshot, and nothing where it was deleted or never put.
+// TestReadsOfManyMemtables: while more and more memtables wait, every read finds the newest version of its key,
+// as of each snapshot, and nothing where it was deleted or never put.
 func TestReadsOfManyMemtables(t *testing.T) {
 	const keys, size, most = 3000, 4 << 10, 6 // memtables: seven are more than wait here
 	cfg, _ := onFaults()

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// What is committed takes space that merges need, and only merges give space back of what nobody sees
+// any more. So where it is known how much is free, no segment is begun unless level 0, with what memtables
+// will add to it, could be joined in what is free then: merging goes on, piece by piece, however full the
+// disk is. Commits wait until it has made room; if it cannot, they get ErrNoSpace, but for those that only
+// delete.
+
+// lacksRoom reports whether the next segment would take space that merges need. commit.mu is held.
+func (e *Engine) lacksRoom() bool {
+	rs := e.State()
+	if len(rs.Version.L0) < 2 {
+		return false
+	}
+	next, _ := e.commit.shape.Next(0, 0, e.cfg.SegmentLimit())
+	free, known := e.freeSpace()
+	return known && free < rs.Version.Bytes(0)+rs.LogBytes()+2*int64(next)
+}
+
+// patience is after what time a commit does not wait for another merge: while others delete there is always
+// something to merge, which need not make room.
+var patience = 5 * time.Second
+
+// awaitMerge waits until a compaction has merged something, adds how long that took, and returns why none
+// could, or not enough. commit.mu is held; it is let go of.
+func (e *Engine) awaitMerge(waited *time.Duration) error {
+	c, start := &e.commit, time.Now()
+	e.stalled.Add(1)
+	e.tight.Add(1)
+	tried, flushes := e.mergeTries, e.flushTries
+	if m := c.mem; m != nil && m.Len() > 0 && (m.Seg.Capacity() > smallSegmentBytes || len(e.State().Version.L0) < manyRuns) {
+		e.beginSmall()
+	}
+	c.sealed.Signal()
+	signal(e.wakeMerge)
+	for e.mergeTries == tried && e.refuse() == nil && (e.flushErr == nil || e.flushTries < flushes+2) { // to the second the space put aside is given
+		c.cond.Wait()
+	}
+	e.tight.Add(-1)
+	e.stalled.Add(-1)
+	*waited += time.Since(start)
+	e.counters.StallNanos.Add(int64(time.Since(start)))
+	switch {
+	case e.mergeTries == tried:
+		return reserve.SpaceError(e.flushErr)
+	case (!e.merged || *waited > patience) && e.lacksRoom(): // what was merging when this was called may have made some
+		return fmt.Errorf("%w: what is left is for merging, which makes no room", base.ErrNoSpace)
+	}
+	return nil
+}
+
+// manyRuns: where level 0 has so many a small memtable is not sealed for whoever waits for room; each would
+// be another one.
+const manyRuns = 16
+
+// beginSmall seals the active memtable, so that what it deletes, or writes again, makes room. The segment
+// behind it is small: for deletes, which need no space of the flush's then. commit.mu is held; it is let
+// go of meanwhile.
+func (e *Engine) beginSmall() {
+	c := &e.commit
+	if c.preparing {
+		return
+	}
+	mem, spare := c.mem, c.spare
+	c.preparing, c.spare = true, nil
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Size: smallSegmentBytes, Records: smallSegmentBytes/16 + 64}
+	c.mu.Unlock()
+	if spare != nil {
+		e.dropSpare(spare)
+	}
+	m, err := e.segments.Make(plan)
+	c.mu.Lock()
+	c.preparing, c.spare = false, m
+	c.cond.Broadcast()
+	if err == nil && c.mem == mem && !c.broken && e.refuse() == nil {
+		e.rotate(c.lastEnd())
+	}
+}
+
+// AwaitRoom waits, before a large transaction writes its first table, until there is the room on the disk
+// that merges need, or as much of it as they can make: with its tables there would be less.
+func (e *Engine) AwaitRoom() {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for waited := time.Duration(0); e.refuse() == nil && e.flushErr == nil && e.lacksRoom(); {
+		if e.awaitMerge(&waited) != nil {
+			return
+		}
+	}
+}
+
+// noteMerge tells commits that wait for it how a compaction went: whether something was merged.
+func (e *Engine) noteMerge(did bool) {
+	if did {
+		e.removeFiles()
+	}
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if did || !c.flushing && e.oldestSealed() == nil { // else there is more to merge soon
+		e.mergeTries++
+		e.merged = did
+		c.cond.Broadcast()
+	}
+}
+
+// pick picks a compaction: where there is not space for it, or a commit waits and there is none, one for
+// which there is; what was put aside and no flush needs is space too. What found none is not tried again
+// until tables have changed, or there is more. merging is held.
+func (e *Engine) pick(v *manifest.Version, in compact.Inputs) (compact.Job, bool) {
+	job, ok := compact.Pick(v, in)
+	if ok && job.Move || !ok && e.tight.Load() == 0 {
+		return job, ok
+	}
+	free, known := e.freeSpace()
+	if !known || ok && job.Bytes() <= free {
+		return job, ok
+	}
+	for range 2 {
+		in.Room = max(free, 1)
+		if fitting, some := compact.Pick(v, in); some {
+			return fitting, true
+		}
+		e.shrinkReserve()
+		free, _ = e.freeSpace()
+	}
+	if ok = ok && (e.doomed.of != v || free > e.doomed.free); ok { // it may write less than its inputs tell
+		e.doomed.of, e.doomed.free = v, free
+	}
+	return job, ok
+}
+
+// shrinkReserve gives back what was put aside and no memtable needs that there is.
+func (e *Engine) shrinkReserve() {
+	c := &e.commit
+	c.mu.Lock()
+	if c.preparing || c.spare != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.preparing = true // a commit that needs a segment, and space put aside for it, waits
+	needed := max(e.State().LargestMemory(), smallSegmentBytes)
+	c.mu.Unlock()
+	e.reserve.Shrink(needed*5/4 + reserveSlack)
+	e.prepared()
+}
+
+// freeSpace returns how many bytes the disk has left, and whether that is known.
+func (e *Engine) freeSpace() (bytes int64, known bool) { return vfs.FreeSpace(e.cfg.FS, e.cfg.Dir) }
