@@ -83,8 +83,20 @@ func (o *osFile) Scattered() (File, error) {
 	return nil, errors.Join(err, again.Close())
 }
 
+// preallocate reserves all of the range or nothing: where there is not enough, ext4 leaves the file with what
+// there was, and the disk without.
 func preallocate(o *osFile, off, n int64) error {
-	err := o.control(func(fd int) error { return unix.Fallocate(fd, 0, off, n) })
+	err := o.control(func(fd int) error {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		err := unix.Fallocate(fd, 0, off, n)
+		if err == unix.ENOSPC {
+			_ = unix.Ftruncate(fd, st.Size)
+		}
+		return err
+	})
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
 		return errors.ErrUnsupported
 	}
