@@ -8,6 +8,7 @@ budget=${1:-1h}
 seconds=$(awk -v t="$budget" 'BEGIN { n = substr(t, 1, length(t) - 1); u = substr(t, length(t)); print int(n * (u == "h" ? 3600 : u == "m" ? 60 : 1)) }')
 start=$SECONDS
 CAIRN_LONG=1 go test -count=1 -timeout 3h -v ./internal/lifetest
+CAIRN_LONG=1 scripts/small-disk.sh 100
 CAIRN_TRANSACTIONS=1000000 go test -count=1 -timeout 1h -v -run 'TestSerializable$' .
 left=$(( seconds - (SECONDS - start) ))
 [ "$left" -gt 60 ] || left=60

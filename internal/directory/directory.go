@@ -86,10 +86,10 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // Clean removes what earlier runs left behind that the store, whose state is s, has no
 // use for: files of interrupted flushes and edits. names are those in the directory
 // when it was opened. Unknown ones are never touched, nor are files that something else
-// has made under names like ours. Before it removes the first one it calls confirm, if that
-// is not nil.
-func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, confirm func() error) error {
-	garbage := manifest.Obsolete(names, s, nil)
+// has made under names like ours, nor what is needed all the same, if needed is not nil. Before it
+// removes the first one it calls confirm, if that is not nil.
+func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool, confirm func() error) error {
+	garbage := manifest.Obsolete(names, s, needed)
 	for _, name := range names {
 		if t, _ := base.ParseFileName(name); t == base.FileReserve {
 			garbage = append(garbage, name)

@@ -123,7 +123,7 @@ func (e *Engine) create(made int) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.State(), names, nil)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.State(), names, nil, nil)
 }
 
 // start makes the engine what the manifest says. names are those in the directory.
@@ -155,10 +155,13 @@ func (e *Engine) load(state *manifest.State) error {
 		if err := e.recover(names); err != nil {
 			return err
 		}
+		if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
+			return err
+		}
 	}
 	e.Show(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
-		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, confirm)
+		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil, confirm)
 	}
 	return nil
 }

@@ -24,16 +24,14 @@ func (e *Engine) recover(names []string) error {
 		return err
 	}
 	e.commit.nextSeq = log.NextSeq
-	if n, from := log.Dropped(); n > 0 {
-		e.recovery.DroppedBytes, e.recovery.DroppedFrom = n, uint64(from)
-	}
-	if t := e.ledger.Opened.Tail; t.Bytes > 0 {
-		e.recovery.DroppedBytes += t.Bytes
-	}
+	dropped := log.Dropped()
+	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(dropped.Bytes), dropped.From
 	if e.cfg.ReadOnly {
 		e.showRecovered(log.Layers)
-	} else if err := e.recordRecovery(log); err != nil {
+	} else if e.ledger.Opened, err = manifest.Recover(e.cfg.FS, e.cfg.Dir, false); err != nil {
 		return err
+	} else {
+		e.publish(e.newState(nil, e.ledger.Opened.Version))
 	}
 	e.recovery.Duration = time.Since(start)
 	e.emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
@@ -45,7 +43,9 @@ func (e *Engine) recoveryLog() *recovery.Log {
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
 		FreeMemory:  e.buffers.Free,
 		WriteMemory: e.merger.FlushReplayed,
+		Withdraw:    e.merger.Withdraw,
 		Together:    e.cfg.TogetherBytes(),
+		NewNum:      e.ledger.TakeNum,
 		NextFileNum: e.ledger.Next,
 		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
 		State:       e.ledger.Opened,
@@ -59,30 +59,6 @@ func (e *Engine) giveUp(written []*tree.Handle, err error) {
 		delete(e.handles, h.Meta.Num)
 	}
 	e.merger.Withdraw(written, err)
-}
-
-// recordRecovery writes a new manifest that needs no log, and makes it the live one.
-func (e *Engine) recordRecovery(log *recovery.Log) error {
-	num := e.ledger.NewNum()
-	snapshot := *log.State
-	snapshot.Segments, snapshot.Provisional = nil, 0
-	edit := snapshot.Snapshot()
-	edit.LogStart = manifest.NoLog(e.ledger.Next())
-	edit.NextFileNum = e.ledger.Next()
-	if e.recovery.DroppedBytes > 0 {
-		edit.Dropped = &manifest.Dropped{Bytes: uint64(e.recovery.DroppedBytes), From: e.recovery.DroppedFrom}
-	}
-	if err := manifest.CreateSealed(e.cfg.FS, e.cfg.Dir, e.ledger.Store, num, edit); err != nil {
-		e.giveUp(log.Written, err)
-		return err
-	}
-	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
-	if err != nil {
-		return err
-	}
-	e.ledger.Opened = state
-	e.publish(e.newState(nil, state.Version))
-	return nil
 }
 
 // showRecovered makes the replayed memtables readable without writing anything.

@@ -3,7 +3,6 @@ package lifetest
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,68 +13,18 @@ import (
 	"github.com/cairndb/cairn"
 )
 
-// Commit i of a burst puts a value to key i%burstKeys, or deletes it, and notes that it was the last.
-// All are relaxed, made by one goroutine as fast as it can, and large enough for memtables to wait
-// until the burst is over (pace.Burst).
+// All commits of a burst are relaxed, made by one goroutine as fast as it can, and large enough for
+// memtables to wait until the burst is over (pace.Burst).
 const (
-	burstKeys   = 20_000
 	burstMemory = 512 * mb
 	burstAcks   = 32 // one in so many commits is acknowledged through the pipe
 )
 
-func burstKey(i uint64) []byte { return fmt.Appendf(nil, "key%06d", i%burstKeys) }
-
-// burstValue is what commit i puts, 3 to 5 KB; nil if it deletes.
-func burstValue(i uint64) []byte {
-	if i%17 == 0 {
-		return nil
-	}
+// burst puts 3 to 5 KB with each commit.
+var burst = ring{keys: 20_000, step: 1, value: func(i uint64) []byte {
 	x := mix(i)
 	return append(binary.BigEndian.AppendUint64(nil, i), bytes.Repeat(binary.BigEndian.AppendUint64(nil, x), int(375+x%250))...)
-}
-
-func burstCommit(tx *cairn.Tx, i uint64) (err error) {
-	if v := burstValue(i); v == nil {
-		err = tx.Delete(burstKey(i))
-	} else {
-		err = tx.Put(burstKey(i), v)
-	}
-	return errors.Join(err, tx.Put([]byte("last"), binary.BigEndian.AppendUint64(nil, i)))
-}
-
-// verifyBurst returns the last commit of a burst, having checked that the store holds just what it and
-// all before it left.
-func verifyBurst(db *cairn.DB) (last uint64, err error) {
-	err = db.View(func(tx *cairn.Tx) error {
-		v, err := tx.Get([]byte("last"))
-		if errors.Is(err, cairn.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		last = binary.BigEndian.Uint64(v)
-		left := map[string][]byte{}
-		for k, v := range tx.Scan(cairn.Prefix([]byte("key"))) {
-			if i := binary.BigEndian.Uint64(v); !bytes.Equal(v, burstValue(i)) || !bytes.Equal(k, burstKey(i)) {
-				return fmt.Errorf("key %q has not what commit %d put", k, i)
-			}
-			left[string(k)] = bytes.Clone(v[:8])
-		}
-		for i := last; i > 0 && last-i < burstKeys; i-- {
-			v, ok := left[string(burstKey(i))]
-			if ok != (burstValue(i) != nil) || ok && binary.BigEndian.Uint64(v) != i {
-				return fmt.Errorf("after commit %d key %q has what %x put, not %d", last, burstKey(i), v, i)
-			}
-			delete(left, string(burstKey(i)))
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("after commit %d there are %d keys too many", last, len(left))
-		}
-		return tx.Err()
-	})
-	return last, err
-}
+}}
 
 // burstWriter is the child: it opens the store, checks it, says what the last commit was ("s i"), and
 // commits until it is killed ("a i").
@@ -85,14 +34,14 @@ func burstWriter() {
 		fmt.Println("e open:", err)
 		return
 	}
-	i, err := verifyBurst(db)
+	i, err := burst.verify(db)
 	if err != nil {
 		fmt.Println("e", err)
 		return
 	}
 	fmt.Println("s", i)
 	for i++; err == nil; i++ {
-		if err = db.Update(func(tx *cairn.Tx) error { return burstCommit(tx, i) }); err == nil && i%burstAcks == 0 {
+		if err = db.Update(func(tx *cairn.Tx) error { return burst.commit(tx, i) }); err == nil && i%burstAcks == 0 {
 			fmt.Println("a", i)
 		}
 	}
@@ -138,7 +87,7 @@ func TestKillInBurst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, err := verifyBurst(db)
+		last, err := burst.verify(db)
 		if err != nil || last < acked || last > acked+2*burstAcks {
 			t.Errorf("found commit %d, acknowledged was %d: %v", last, acked, err)
 		}

@@ -80,6 +80,8 @@ func TestMain(m *testing.M) {
 		killWriter()
 	case "burst":
 		burstWriter()
+	case "disk":
+		diskWriter()
 	default:
 		os.Exit(m.Run())
 	}

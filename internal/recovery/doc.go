@@ -14,6 +14,6 @@
 // # Invariants
 //
 // E6: what a recovered store rests on is in synced tables, never in the page cache
-// only. Nothing counts until the engine has recorded the result in a manifest; if
-// it fails before, the files written are removed.
+// only. Nothing counts until it is recorded in a manifest; if Run fails before, the
+// tables in Written are the engine's to remove. What Run has recorded in steps stays.
 package recovery

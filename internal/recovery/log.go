@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
@@ -32,18 +33,22 @@ type Log struct {
 
 	FreeMemory  func(*tree.Memory)
 	WriteMemory func(newestFirst []*tree.Memory, bottom bool) ([]*tree.Handle, error)
-	Together    int64 // bytes of log that become one run of level 0, or one segment if it is larger
+	Withdraw    func(written []*tree.Handle, err error) // removes tables that no manifest names
+	Together    int64                                   // bytes of log that become one run of level 0, or one segment if it is larger
+	NewNum      func() uint64                           // takes the number of the next file
 	NextFileNum func() uint64
 	Progress    func(done, total int64)
 
 	State   *manifest.State // from the manifest; then with what the log adds
 	NextSeq uint64
 	Layers  []*tree.Layer  // ReadOnly: what lies above the tables, newest first
-	Opened  []*tree.Handle // tables of large transactions
+	Opened  []*tree.Handle // tables that the manifest names by now, or the log: those of large transactions
 	Written []*tree.Handle // tables made of memtables
 	Total   int64          // bytes of log
 	replay  wal.Replay
 
+	inSteps  bool           // see steps.go
+	current  uint64         // number of the segment being replayed
 	mem      *tree.Memory   // being filled
 	filled   []*tree.Memory // newest first; they become one run
 	done     int64
@@ -52,8 +57,22 @@ type Log struct {
 	taken    map[*wal.Loaded]bool // a memtable owns the bytes
 }
 
-// Run replays the log. names are those in the store's directory.
+// Run replays the log and, unless ReadOnly, records that nothing of it is needed any more. names are
+// those in the store's directory. Where there is not the space for tables of all of it, it goes in
+// steps.
 func (r *Log) Run(names []string) error {
+	found := r.State
+	err := r.run(names)
+	if r.ReadOnly || !reserve.IsFull(err) || len(found.Segments) == 0 {
+		return err
+	}
+	r.Withdraw(r.Written, err)
+	r.forget(found)
+	return r.runInSteps(names)
+}
+
+// run replays the log once.
+func (r *Log) run(names []string) error {
 	r.NextSeq, r.taken = r.State.LastSeq+1, map[*wal.Loaded]bool{}
 	defer r.close()
 	if err := r.checkStrays(names); err != nil {
@@ -63,12 +82,28 @@ func (r *Log) Run(names []string) error {
 		return err
 	}
 	r.Progress(0, r.Total)
-	err := r.run()
+	err := r.segmentsInOrder()
 	slices.Reverse(r.Layers)
 	if err != nil {
 		r.dropLayers()
 	}
-	return err
+	if err != nil || r.ReadOnly {
+		return err
+	}
+	return r.seal()
+}
+
+// seal makes a manifest that needs no log the live one.
+func (r *Log) seal() error {
+	num := r.NewNum()
+	snapshot := *r.State
+	snapshot.Segments, snapshot.Provisional = nil, 0
+	if d := r.Dropped(); d.Bytes > 0 {
+		snapshot.Dropped = d
+	}
+	edit := snapshot.Snapshot()
+	edit.LogStart, edit.NextFileNum = manifest.NoLog(r.NextFileNum()), r.NextFileNum()
+	return manifest.CreateSealed(r.FS, r.Dir, r.Store, num, edit)
 }
 
 // dropLayers gives back what was replayed, read-only, before the log turned out to be damaged.
@@ -81,10 +116,14 @@ func (r *Log) dropLayers() {
 	r.Layers = nil
 }
 
-// Dropped returns how many bytes behind the last whole commit were dropped, and the
-// position where they began.
-func (r *Log) Dropped() (bytes int64, from wal.Position) {
-	return r.replay.Dropped, r.replay.DroppedFrom
+// Dropped returns what was dropped of the log, and of the manifest; before, if nothing was now.
+func (r *Log) Dropped() manifest.Dropped {
+	d := r.State.Dropped
+	if n := r.replay.Dropped; n > 0 {
+		d = manifest.Dropped{Bytes: uint64(n), From: uint64(r.replay.DroppedFrom)}
+	}
+	d.Bytes += uint64(r.State.Tail.Bytes)
+	return d
 }
 
 func (r *Log) path(num uint64) string {
@@ -197,7 +236,7 @@ func (r *Log) checkStray(num uint64) error {
 	return nil
 }
 
-func (r *Log) run() error {
+func (r *Log) segmentsInOrder() error {
 	live, rest := wal.Chain(r.segments)
 	for i, s := range live {
 		var next *wal.Loaded
@@ -237,7 +276,7 @@ func (r *Log) segment(s, next *wal.Loaded) error {
 		return err
 	}
 	m := tree.NewMemory(nil, s.Buf, index, records, r.FreeMemory)
-	r.taken[s] = true
+	r.taken[s], r.current = true, s.Num
 	m.SetBase(r.NextSeq)
 	r.mem = m
 	err = r.replay.Segment(s, next, func(h frame.Header, at int64, payload []byte) error {
@@ -316,7 +355,7 @@ func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) er
 		r.Layers = append(r.Layers, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: last})
 		return nil
 	}
-	if err := r.flush(); err != nil { // it is older
+	if err := r.flushOlder(); err != nil {
 		return err
 	}
 	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last})
@@ -335,7 +374,7 @@ func (r *Log) keep() error {
 		bytes += older.Replayed
 	}
 	if bytes > r.Together {
-		if err := r.flush(); err != nil {
+		if err := r.flushOlder(); err != nil {
 			m.Unref()
 			return err
 		}
@@ -365,6 +404,16 @@ func (r *Log) flush() error {
 	}
 	r.Written = append(r.Written, tables...)
 	return r.add(edit)
+}
+
+// flushOlder is flush of what lies before the segment being replayed.
+func (r *Log) flushOlder() error {
+	n := len(r.filled)
+	err := r.flush()
+	if err == nil && n > 0 && r.inSteps {
+		err = r.record()
+	}
+	return err
 }
 
 func (r *Log) dropFilled() {

@@ -1,0 +1,95 @@
+package recovery
+
+import (
+	"path/filepath"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/directory"
+	"github.com/cairndb/cairn/internal/manifest"
+)
+
+// runInSteps replays the log where there is not the space for tables of all of it: what an
+// interrupted flush or merge has left is removed first, and then each memtable becomes a table of
+// its own, is recorded, and its log removed before the next one does. So there has to be space for
+// one, as the running store puts it aside; a store that was killed on a full disk can be opened
+// again. What is recorded stays, whatever becomes of the rest: a prefix of the log is in tables, and
+// the log begins behind it, as after a flush. The log is looked at as a whole before: damage in it
+// changes nothing.
+func (r *Log) runInSteps(names []string) error {
+	kept, err := r.look(names)
+	if err != nil {
+		return err
+	}
+	if err := r.record(); err != nil { // what the manifest says is durable then
+		return err
+	}
+	needed := func(t base.FileType, num uint64) bool {
+		return t == base.FileLog && num >= r.State.LogStart || t == base.FileTable && kept[num]
+	}
+	if err := directory.Clean(r.FS, r.Dir, r.State, names, needed, nil); err != nil {
+		return err
+	}
+	r.inSteps, r.Together = true, 0
+	return r.run(names)
+}
+
+// look replays the log without writing, and returns the numbers of the tables that it names.
+func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
+	found, progress := r.State, r.Progress
+	r.ReadOnly, r.Progress = true, func(int64, int64) {}
+	defer func() { r.ReadOnly, r.Progress = false, progress }()
+	err = r.run(names)
+	r.dropLayers()
+	kept = map[uint64]bool{}
+	for _, h := range r.Opened {
+		kept[h.Meta.Num] = true
+	}
+	r.forget(found)
+	return kept, err
+}
+
+// record makes a manifest of the state so far, in which the log begins with the segment being
+// replayed, and removes the one before it and the segments that are not needed any more.
+func (r *Log) record() error {
+	before := r.State
+	edit := before.Snapshot()
+	edit.LogStart = max(edit.LogStart, r.current)
+	if n := before.Tail.Bytes; n > 0 { // this one tells what was dropped of the one before
+		edit.Dropped = &manifest.Dropped{Bytes: before.Dropped.Bytes + uint64(n), From: before.Dropped.From}
+	}
+	num := r.NewNum()
+	edit.NextFileNum = r.NextFileNum()
+	log, err := manifest.Create(r.FS, r.Dir, r.Store, num, edit)
+	if err != nil {
+		return err
+	}
+	r.State = log.State()
+	if err := log.Close(); err != nil {
+		return err
+	}
+	r.Opened, r.Written = append(r.Opened, r.Written...), nil
+	gone := []string{base.FileName(base.FileManifest, before.Manifest)}
+	for _, seg := range before.Segments {
+		if seg.Num < r.State.LogStart {
+			gone = append(gone, base.FileName(base.FileLog, seg.Num))
+		}
+	}
+	for _, name := range gone {
+		if err := r.FS.Remove(filepath.Join(r.Dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget makes r what it was before it ran, with what the manifest says.
+func (r *Log) forget(found *manifest.State) {
+	for _, h := range r.Opened {
+		h.Reader.Close()
+	}
+	*r = Log{
+		FS: r.FS, Dir: r.Dir, Store: r.Store, ReadOnly: r.ReadOnly, Arenas: r.Arenas, Tables: r.Tables,
+		FreeMemory: r.FreeMemory, WriteMemory: r.WriteMemory, Withdraw: r.Withdraw, Together: r.Together,
+		NewNum: r.NewNum, NextFileNum: r.NextFileNum, Progress: r.Progress, State: found,
+	}
+}
