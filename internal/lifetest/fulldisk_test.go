@@ -160,8 +160,10 @@ func (d *diskRound) await(t *testing.T, what string, ok func() bool) {
 
 // script does to the child what is to be done, and gives kill how long it may still live.
 func (d *diskRound) script(t *testing.T, kill func(time.Duration)) {
+	d.grabbed.Store(true)
 	time.Sleep(d.after) // the child before may have been killed on a full disk: this one waits
 	d.hog.release()
+	d.grabbed.Store(false)
 	kill(2 * healing)
 	d.await(t, "open", d.opened.Load)
 	time.Sleep(d.before)
