@@ -1,6 +1,7 @@
 package cairn_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -138,6 +139,9 @@ func openCut(t *testing.T, m *memfs.FS, what string, want map[string]string) (cu
 func killedFull(t *testing.T, d cairn.Durability) (whole *memfs.FS, want map[string]string) {
 	t.Helper()
 	m := memfs.New()
+	if d == cairn.Relaxed {
+		m.AllowMaps() // provisional segments
+	}
 	disk := faultfs.New(m)
 	opts := &cairn.Options{FS: disk, Memory: 4 << 20, Durability: d}
 	db, err := cairn.Open("/db", opts)
@@ -194,17 +198,40 @@ func TestOpenInSteps(t *testing.T) {
 
 func openInSteps(t *testing.T, d cairn.Durability) {
 	whole, want := killedFull(t, d)
-	for more := int64(0); ; more += 16 << 10 {
-		m := whole.Clone()
+	m, more, steps, ops := leastSpace(t, whole, want)
+	if steps < 3 || more > 64<<10 {
+		t.Errorf("%d manifests: it went in one, or %d bytes were needed", steps, more)
+	}
+	journal, cuts, r := m.Journal(), 0, rand.New(rand.NewPCG(3, 4))
+	for at := range journal.Len() + 1 {
+		for choice := range journal.Choices(at, memfs.Plan{Random: 2}) {
+			if r.IntN(500) == 0 {
+				cuts++
+				image := journal.State(at, choice)
+				image.StopJournal()
+				holds(t, image, fmt.Sprintf("power cut at %d (%v)", at, choice), want)
+			}
+		}
+	}
+	failed := failEach(t, whole, more, ops, want, syscall.EIO, vfs.ErrNoSpace)
+	t.Logf("%d kB more than the store had, of %d kB: %d manifests, %d power cuts, %d failures", more>>10, whole.Used()>>10, steps, cuts, failed)
+}
+
+// leastSpace opens a store on a disk that is full but for more bytes, the least that is enough, and
+// closes it. m is that disk, whose journal is of the Open.
+func leastSpace(t *testing.T, whole *memfs.FS, want map[string]string) (m *memfs.FS, more, manifests, ops int64) {
+	t.Helper()
+	for ; ; more += 16 << 10 {
+		m = whole.Clone()
 		m.SetCapacity(m.Used() + more)
 		disk := faultfs.New(m)
-		manifests := disk.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "MANIFEST-*"})
+		made, all := disk.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "MANIFEST-*"}), disk.Add(faultfs.Rule{})
 		m.StartJournal()
 		db, err := cairn.Open("/db", &cairn.Options{FS: disk, Memory: 4 << 20})
-		journal := m.Journal()
-		m.SetCapacity(0)
+		manifests, ops = made.Seen(), all.Seen()
 		if err != nil {
 			expect(t, err, cairn.ErrNoSpace)
+			m.SetCapacity(0)
 			holds(t, m, fmt.Sprintf("%d bytes more", more), want)
 			continue
 		}
@@ -212,22 +239,119 @@ func openInSteps(t *testing.T, d cairn.Durability) {
 			t.Errorf("%d pairs of %d, or others", len(got), len(want))
 		}
 		check(t, db.Close())
-		steps, cuts, r := manifests.Seen(), 0, rand.New(rand.NewPCG(3, 4))
-		for at := range journal.Len() + 1 {
-			for choice := range journal.Choices(at, memfs.Plan{Random: 2}) {
-				if r.IntN(500) == 0 {
-					cuts++
-					image := journal.State(at, choice)
-					image.StopJournal()
-					holds(t, image, fmt.Sprintf("power cut at %d (%v)", at, choice), want)
-				}
+		return m, more, manifests, ops
+	}
+}
+
+// failEach fails each operation of such an Open in turn: the next one finds everything. It returns how
+// many Opens failed.
+func failEach(t *testing.T, whole *memfs.FS, more, ops int64, want map[string]string, errs ...error) (failed int) {
+	t.Helper()
+	step := int64(1)
+	if testing.Short() {
+		step = 5
+	}
+	for i := int64(0); i < 2*ops; i += step {
+		n, sticky := i/2+1, i%2 == 1
+		for _, why := range errs {
+			m := whole.Clone()
+			m.StopJournal()
+			m.SetCapacity(m.Used() + more)
+			disk := faultfs.New(m)
+			disk.Add(faultfs.Rule{At: n, Sticky: sticky, Do: faultfs.Fail(why)})
+			db, err := cairn.Open("/db", &cairn.Options{FS: disk, Memory: 4 << 20})
+			if err == nil {
+				db.Close()
+				continue
 			}
+			failed++
+			m.SetCapacity(0)
+			holds(t, m, fmt.Sprintf("operation %d of %d, and all after it %t: %v", n, ops, sticky, why), want)
 		}
-		t.Logf("%d kB more than the store had, of %d kB: %d manifests, %d power cuts", more>>10, whole.Used()>>10, steps, cuts)
-		if steps < 3 || more > 64<<10 {
-			t.Errorf("%d manifests: it went in one, or %d bytes were needed", steps, more)
+	}
+	return failed
+}
+
+// TestOpenTornInSteps: where a segment is torn, or one that was provisional is missing, and others
+// stand behind it, those are never taken for the beginning of the log, whatever fails in between. (An
+// empty memtable behind the end of the log moved its beginning: nothing could open the store then.)
+func TestOpenTornInSteps(t *testing.T) {
+	whole, _ := killedFull(t, cairn.Relaxed)
+	opened := 0
+	for _, name := range whole.Files() {
+		if !strings.HasSuffix(name, ".log") {
+			continue
 		}
-		return
+		for _, how := range []string{"torn", "missing"} {
+			image := whole.Clone()
+			text, err := image.ReadFile(name)
+			check(t, err)
+			written := len(bytes.TrimRight(text, "\x00"))
+			clear(text[max(written-3000, 0):])
+			if check(t, image.Remove(name)); how == "torn" {
+				check(t, image.WriteFile(name, text))
+			}
+			db, err := cairn.Open("/db", &cairn.Options{FS: image.Clone(), Memory: 4 << 20})
+			if err != nil {
+				expect(t, err, cairn.ErrCorrupt)
+				full := image.Clone()
+				full.SetCapacity(full.Used())
+				_, err := cairn.Open("/db", &cairn.Options{FS: full, Memory: 4 << 20})
+				expect(t, err, cairn.ErrCorrupt)
+				if full.Hash() != image.Hash() {
+					t.Errorf("%s of %s: refused, but changed", how, name)
+				}
+				continue
+			}
+			want, dropped := pairsOf(t, db), db.Stats().Recovery.DroppedBytes
+			check(t, db.Close())
+			_, more, _, ops := leastSpace(t, image, want)
+			failed := failEach(t, image, more, ops, want, syscall.EIO)
+			t.Logf("%s %s: %d pairs, %d bytes dropped; %d failures", name, how, len(want), dropped, failed)
+			opened++
+		}
+	}
+	if opened == 0 {
+		t.Error("nothing was torn")
+	}
+}
+
+// TestOpenTriesNoSyncAgain: a sync of the directory that fails for want of space is final, as any other.
+func TestOpenTriesNoSyncAgain(t *testing.T) {
+	whole, want := killedFull(t, cairn.Durable)
+	for at := int64(1); at <= 2; at++ {
+		m := whole.Clone()
+		disk := faultfs.New(m)
+		rule := disk.Add(faultfs.Rule{Kinds: faultfs.SyncDir, At: at, Do: faultfs.Fail(vfs.ErrNoSpace)})
+		_, err := cairn.Open("/db", &cairn.Options{FS: disk, Memory: 4 << 20})
+		expect(t, err, cairn.ErrPoisoned)
+		if n := rule.Seen(); n != at {
+			t.Errorf("%d syncs of the directory, number %d failed", n, at)
+		}
+		holds(t, m, "the next Open", want)
+	}
+}
+
+// TestManifestTailIsReported: what was dropped of the manifest is told beside what the log gives.
+func TestManifestTailIsReported(t *testing.T) {
+	whole := cutOff(t, false)
+	for _, name := range whole.Files() {
+		if strings.Contains(name, "MANIFEST") {
+			text, err := whole.ReadFile(name)
+			check(t, err)
+			copy(text[(len(bytes.TrimRight(text, "\x00"))+47)/8*8:], bytes.Repeat([]byte{0xAA}, 16))
+			check(t, whole.WriteFile(name, text))
+		}
+	}
+	told := [2]int64{}
+	for i, readOnly := range []bool{true, false} {
+		db, err := cairn.Open("/db", &cairn.Options{FS: whole, ReadOnly: readOnly})
+		check(t, err)
+		told[i] = db.Stats().Recovery.DroppedBytes
+		check(t, db.Close())
+	}
+	if told[0] == 0 || told[1] != told[0] {
+		t.Errorf("%d bytes dropped as a read-only Open tells it, %d as the next", told[0], told[1])
 	}
 }
 

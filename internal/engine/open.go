@@ -155,12 +155,14 @@ func (e *Engine) load(state *manifest.State) error {
 		if err := e.recover(names); err != nil {
 			return err
 		}
-		if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
-			return err
-		}
 	}
 	e.Show(e.commit.nextSeq - 1)
 	if !e.cfg.ReadOnly {
+		if confirm == nil { // there are others now
+			if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
+				return err
+			}
+		}
 		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil, confirm)
 	}
 	return nil

@@ -47,10 +47,11 @@ type Log struct {
 	Total   int64          // bytes of log
 	replay  wal.Replay
 
-	inSteps  bool           // see steps.go
-	current  uint64         // number of the segment being replayed
-	mem      *tree.Memory   // being filled
-	filled   []*tree.Memory // newest first; they become one run
+	found    *manifest.State // what State was at first
+	inSteps  bool            // see steps.go
+	current  uint64          // number of the segment whose frames are being replayed
+	mem      *tree.Memory    // being filled
+	filled   []*tree.Memory  // newest first; they become one run
 	done     int64
 	segments []*wal.Loaded
 	strays   []*wal.Loaded        // of provisional segments that the manifest has forgotten
@@ -61,13 +62,13 @@ type Log struct {
 // those in the store's directory. Where there is not the space for tables of all of it, it goes in
 // steps.
 func (r *Log) Run(names []string) error {
-	found := r.State
+	r.found = r.State
 	err := r.run(names)
-	if r.ReadOnly || !reserve.IsFull(err) || len(found.Segments) == 0 {
+	if r.ReadOnly || !reserve.IsFull(err) || errors.Is(err, base.ErrPoisoned) || len(r.found.Segments) == 0 {
 		return err
 	}
 	r.Withdraw(r.Written, err)
-	r.forget(found)
+	r.forget(r.found)
 	return r.runInSteps(names)
 }
 
@@ -98,9 +99,7 @@ func (r *Log) seal() error {
 	num := r.NewNum()
 	snapshot := *r.State
 	snapshot.Segments, snapshot.Provisional = nil, 0
-	if d := r.Dropped(); d.Bytes > 0 {
-		snapshot.Dropped = d
-	}
+	snapshot.Dropped = r.Dropped()
 	edit := snapshot.Snapshot()
 	edit.LogStart, edit.NextFileNum = manifest.NoLog(r.NextFileNum()), r.NextFileNum()
 	return manifest.CreateSealed(r.FS, r.Dir, r.Store, num, edit)
@@ -118,11 +117,11 @@ func (r *Log) dropLayers() {
 
 // Dropped returns what was dropped of the log, and of the manifest; before, if nothing was now.
 func (r *Log) Dropped() manifest.Dropped {
-	d := r.State.Dropped
+	d := r.found.Dropped
 	if n := r.replay.Dropped; n > 0 {
 		d = manifest.Dropped{Bytes: uint64(n), From: uint64(r.replay.DroppedFrom)}
 	}
-	d.Bytes += uint64(r.State.Tail.Bytes)
+	d.Bytes += uint64(r.found.Tail.Bytes)
 	return d
 }
 
@@ -276,7 +275,7 @@ func (r *Log) segment(s, next *wal.Loaded) error {
 		return err
 	}
 	m := tree.NewMemory(nil, s.Buf, index, records, r.FreeMemory)
-	r.taken[s], r.current = true, s.Num
+	r.taken[s] = true
 	m.SetBase(r.NextSeq)
 	r.mem = m
 	err = r.replay.Segment(s, next, func(h frame.Header, at int64, payload []byte) error {
@@ -295,7 +294,7 @@ func (r *Log) frame(s *wal.Loaded, h frame.Header, at int64, payload []byte) err
 	if h.Seq != r.NextSeq && !(h.Kind == frame.KindIngest && h.Seq+uint64(h.Count)-1 <= r.State.IngestedThrough) {
 		return base.Corruptf(s.Name, at, "frame has sequence %d, want %d", h.Seq, r.NextSeq)
 	}
-	r.mem.Replayed = at + int64(len(payload))
+	r.mem.Replayed, r.current = at+int64(len(payload)), s.Num
 	switch h.Kind {
 	case frame.KindCommit:
 		return r.entries(s, h, at, payload)
@@ -369,6 +368,10 @@ func (r *Log) keep() error {
 		r.Layers = append(r.Layers, &tree.Layer{Mem: m})
 		return nil
 	}
+	if m.Len() == 0 { // behind the end of the log all are
+		m.Unref()
+		return nil
+	}
 	bytes := m.Replayed
 	for _, older := range r.filled {
 		bytes += older.Replayed
@@ -378,10 +381,6 @@ func (r *Log) keep() error {
 			m.Unref()
 			return err
 		}
-	}
-	if m.Len() == 0 {
-		m.Unref()
-		return nil
 	}
 	r.filled = slices.Insert(r.filled, 0, m)
 	return nil

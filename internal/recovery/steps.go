@@ -1,6 +1,9 @@
 package recovery
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -48,8 +51,9 @@ func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
 	return kept, err
 }
 
-// record makes a manifest of the state so far, in which the log begins with the segment being
-// replayed, and removes the one before it and the segments that are not needed any more.
+// record makes a manifest of the state so far, in which the log begins with the last segment of which
+// a frame was replayed (not with one behind its end, where the next Open would not notice that
+// something is missing), and removes the one before it and the segments that are not needed any more.
 func (r *Log) record() error {
 	before := r.State
 	edit := before.Snapshot()
@@ -64,10 +68,10 @@ func (r *Log) record() error {
 		return err
 	}
 	r.State = log.State()
+	r.Opened, r.Written = append(r.Opened, r.Written...), nil // CURRENT names them
 	if err := log.Close(); err != nil {
-		return err
+		return fmt.Errorf("%w: close of the manifest: %w", base.ErrPoisoned, err)
 	}
-	r.Opened, r.Written = append(r.Opened, r.Written...), nil
 	gone := []string{base.FileName(base.FileManifest, before.Manifest)}
 	for _, seg := range before.Segments {
 		if seg.Num < r.State.LogStart {
@@ -75,7 +79,8 @@ func (r *Log) record() error {
 		}
 	}
 	for _, name := range gone {
-		if err := r.FS.Remove(filepath.Join(r.Dir, name)); err != nil {
+		err := r.FS.Remove(filepath.Join(r.Dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a provisional segment may be missing
 			return err
 		}
 	}
@@ -90,6 +95,6 @@ func (r *Log) forget(found *manifest.State) {
 	*r = Log{
 		FS: r.FS, Dir: r.Dir, Store: r.Store, ReadOnly: r.ReadOnly, Arenas: r.Arenas, Tables: r.Tables,
 		FreeMemory: r.FreeMemory, WriteMemory: r.WriteMemory, Withdraw: r.Withdraw, Together: r.Together,
-		NewNum: r.NewNum, NextFileNum: r.NextFileNum, Progress: r.Progress, State: found,
+		NewNum: r.NewNum, NextFileNum: r.NextFileNum, Progress: r.Progress, State: found, found: r.found,
 	}
 }
