@@ -202,10 +202,14 @@ func openInSteps(t *testing.T, d cairn.Durability) {
 	if steps < 3 || more > 64<<10 {
 		t.Errorf("%d manifests: it went in one, or %d bytes were needed", steps, more)
 	}
+	one := 100 // of so many power cuts is tried
+	if testing.Short() {
+		one = 500
+	}
 	journal, cuts, r := m.Journal(), 0, rand.New(rand.NewPCG(3, 4))
 	for at := range journal.Len() + 1 {
 		for choice := range journal.Choices(at, memfs.Plan{Random: 2}) {
-			if r.IntN(500) == 0 {
+			if r.IntN(one) == 0 {
 				cuts++
 				image := journal.State(at, choice)
 				image.StopJournal()

@@ -28,10 +28,13 @@ func (e *Engine) recover(names []string) error {
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(dropped.Bytes), dropped.From
 	if e.cfg.ReadOnly {
 		e.showRecovered(log.Layers)
-	} else if e.ledger.Opened, err = manifest.Recover(e.cfg.FS, e.cfg.Dir, false); err != nil {
-		return err
 	} else {
-		e.publish(e.newState(nil, e.ledger.Opened.Version))
+		state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+		if err != nil {
+			return err
+		}
+		e.ledger.Opened = state
+		e.publish(e.newState(nil, state.Version))
 	}
 	e.recovery.Duration = time.Since(start)
 	e.emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})

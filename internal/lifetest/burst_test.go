@@ -30,16 +30,10 @@ var burst = ring{keys: 20_000, step: 1, value: func(i uint64) []byte {
 // commits until it is killed ("a i").
 func burstWriter() {
 	db, err := cairn.Open(os.Args[1], &cairn.Options{Memory: burstMemory, Durability: cairn.Relaxed})
-	if err != nil {
-		fmt.Println("e open:", err)
+	i, ok := burst.resume(db, err)
+	if !ok {
 		return
 	}
-	i, err := burst.verify(db)
-	if err != nil {
-		fmt.Println("e", err)
-		return
-	}
-	fmt.Println("s", i)
 	for i++; err == nil; i++ {
 		if err = db.Update(func(tx *cairn.Tx) error { return burst.commit(tx, i) }); err == nil && i%burstAcks == 0 {
 			fmt.Println("a", i)

@@ -60,16 +60,10 @@ func diskWriter() {
 	for noSpace(err, 0) {
 		db, err = cairn.Open(os.Args[1], &opts)
 	}
-	if err != nil {
-		fmt.Println("e open:", err)
+	i, ok := x.resume(db, err)
+	if !ok {
 		return
 	}
-	i, err := x.verify(db)
-	if err != nil {
-		fmt.Println("e", err)
-		return
-	}
-	fmt.Println("s", i)
 	for i++; ; {
 		err := db.Update(func(tx *cairn.Tx) error { return x.commit(tx, i) })
 		switch {

@@ -31,6 +31,20 @@ func (x ring) commit(tx *cairn.Tx, i uint64) (err error) {
 	return errors.Join(err, tx.Put([]byte("last"), binary.BigEndian.AppendUint64(nil, i)))
 }
 
+// resume checks the store that a child has opened, and tells the parent which commit was the last
+// ("s i"), or what is wrong ("e"). The child goes on if ok.
+func (x ring) resume(db *cairn.DB, err error) (last uint64, ok bool) {
+	if err == nil {
+		last, err = x.verify(db)
+	}
+	if err != nil {
+		fmt.Println("e", err)
+		return 0, false
+	}
+	fmt.Println("s", last)
+	return last, true
+}
+
 // verify returns the last commit, having checked that the store holds just what it and all before it
 // left.
 func (x ring) verify(db *cairn.DB) (last uint64, err error) {

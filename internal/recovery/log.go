@@ -68,7 +68,7 @@ func (r *Log) Run(names []string) error {
 		return err
 	}
 	r.Withdraw(r.Written, err)
-	r.forget(r.found)
+	r.forget()
 	return r.runInSteps(names)
 }
 

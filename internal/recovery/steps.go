@@ -38,7 +38,7 @@ func (r *Log) runInSteps(names []string) error {
 
 // look replays the log without writing, and returns the numbers of the tables that it names.
 func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
-	found, progress := r.State, r.Progress
+	progress := r.Progress
 	r.ReadOnly, r.Progress = true, func(int64, int64) {}
 	defer func() { r.ReadOnly, r.Progress = false, progress }()
 	err = r.run(names)
@@ -47,7 +47,7 @@ func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
 	for _, h := range r.Opened {
 		kept[h.Meta.Num] = true
 	}
-	r.forget(found)
+	r.forget()
 	return kept, err
 }
 
@@ -87,14 +87,14 @@ func (r *Log) record() error {
 	return nil
 }
 
-// forget makes r what it was before it ran, with what the manifest says.
-func (r *Log) forget(found *manifest.State) {
+// forget makes r what it was before it ran.
+func (r *Log) forget() {
 	for _, h := range r.Opened {
 		h.Reader.Close()
 	}
 	*r = Log{
 		FS: r.FS, Dir: r.Dir, Store: r.Store, ReadOnly: r.ReadOnly, Arenas: r.Arenas, Tables: r.Tables,
 		FreeMemory: r.FreeMemory, WriteMemory: r.WriteMemory, Withdraw: r.Withdraw, Together: r.Together,
-		NewNum: r.NewNum, NextFileNum: r.NextFileNum, Progress: r.Progress, State: found, found: r.found,
+		NewNum: r.NewNum, NextFileNum: r.NextFileNum, Progress: r.Progress, State: r.found, found: r.found,
 	}
 }
