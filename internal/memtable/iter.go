@@ -212,10 +212,10 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 // Key implements base.Iterator.
 func (it *Iter) Key() []byte { return it.key }
 
-// At returns which of the tables given to Append the entry is in, and its record.
-func (it *Iter) At() (table int, rec uint32) {
+// At returns which of the tables given to Append the entry is in, and where it stands in its buffer.
+func (it *Iter) At() (table int, offset uint32) {
 	r := it.refs[it.i]
-	return int(r.num() - it.first), r.rec()
+	return int(r.num() - it.first), it.t.Offset(r.rec())
 }
 
 // Seq implements base.Iterator.

@@ -316,6 +316,21 @@ func (t *Table) Value(rec uint32) []byte {
 	return e.Value
 }
 
+// Offset returns where record rec stands in the buffer.
+func (t *Table) Offset(rec uint32) uint32 { return t.at[rec] }
+
+// Entry sets e to the record that stands at an offset.
+func (t *Table) Entry(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
+
+// TouchAt is Touch for the record that stands at an offset.
+func (t *Table) TouchAt(off uint32, value bool) (sum byte) {
+	sum = t.buf[off]
+	if last := t.at[t.count.Load()-1]; value && last-off >= touchAhead { // all up to the last record was written
+		sum += t.buf[off+touchAhead]
+	}
+	return sum
+}
+
 // Touch reads a byte of a record's key, and with value one of its value, so that they are on
 // their way to the processor, and returns something of it, for the compiler.
 func (t *Table) Touch(rec uint32, value bool) (sum byte) {
@@ -325,11 +340,15 @@ func (t *Table) Touch(rec uint32, value bool) (sum byte) {
 		}
 	}
 	at := t.at[rec]
-	if sum += t.buf[at]; value && rec+1 < t.count.Load() && at+64 < t.at[rec+1] {
-		sum += t.buf[at+64] // of the record itself, or what was written before the next one
+	if sum += t.buf[at]; value && rec+1 < t.count.Load() && t.at[rec+1]-at > touchAhead {
+		sum += t.buf[at+touchAhead] // of the record itself, or what was written before the next one
 	}
 	return sum
 }
+
+// touchAhead is how far behind its beginning a record is touched once more, in bytes: a line of the
+// processor's caches. It brings on the ones behind that by itself.
+const touchAhead = 64
 
 // Record is one record in the order of insertion, for conflict checks.
 type Record struct {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
-	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/table"
 )
 
@@ -18,10 +18,10 @@ type Iter struct {
 	err  error
 
 	// Of the row:
-	key []byte
-	t   *memtable.Table // nil: it is in a table
-	rec uint32
-	c   *cursor // the last one used
+	key   []byte
+	inMem bool        // it is in a memtable
+	entry frame.Entry // if so
+	c     *cursor     // the last one used
 
 	uses int
 
@@ -54,11 +54,12 @@ func (it *Iter) place(i int) bool {
 	}
 	n, b, row, inTable := it.rows[i].place()
 	if !inTable {
-		it.t, it.rec = it.memory[n], it.rows[i].record()
-		it.key, it.i = it.t.Key(it.rec), i
+		it.inMem = true
+		it.memory[n].Entry(&it.entry, it.rows[i].offset())
+		it.key, it.i = it.entry.Key, i
 		return true
 	}
-	if it.t = nil; it.c == nil || it.c.number != n {
+	if it.inMem = false; it.c == nil || it.c.number != n {
 		it.c = it.cursor(n)
 		it.uses++
 		it.c.used = it.uses
@@ -194,7 +195,7 @@ func (it *Iter) lookAhead(i int) {
 	it.seen = min(i+it.window, len(it.rows))
 	for _, r := range it.rows[min(i, it.seen):it.seen] {
 		if n, b, row, inTable := r.place(); !inTable {
-			it.sum += it.memory[n].Touch(r.record(), it.values)
+			it.sum += it.memory[n].TouchAt(r.offset(), it.values)
 		} else if c := it.find(n); c != nil {
 			it.sum += c.Touch(b, row)
 		}
@@ -207,10 +208,11 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 // Key implements base.Iterator.
 func (it *Iter) Key() []byte { return it.key }
 
-// Seq implements base.Iterator.
+// Seq implements base.Iterator, but of a row in a memtable it returns the snapshot's sequence: whatever
+// is merged with it came later, and whoever reads it sees that (E15).
 func (it *Iter) Seq() uint64 {
-	if it.t != nil {
-		return it.t.FirstSeq() + uint64(it.rec)
+	if it.inMem {
+		return it.Snapshot
 	}
 	return it.c.Seq()
 }
@@ -221,8 +223,8 @@ func (it *Iter) Kind() base.Kind { return base.KindPut }
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {
 	it.values = true
-	if it.t != nil {
-		return it.t.Value(it.rec), nil
+	if it.inMem {
+		return it.entry.Value, nil
 	}
 	return it.c.Value()
 }

@@ -20,7 +20,7 @@ type rows struct {
 // Bounds of when rows are sorted.
 const (
 	leastWalked = 1 << 10 // rows
-	walkedShare = 2       // walked are one part in so many of the entries, which take 100 ns each to sort, and 200 more to walk unsorted
+	walkedShare = 6       // walked are one part in so many of the entries, which take 100 ns each to sort, and 200 to 600 more to walk unsorted
 	laterShare  = 8       // of the rows there are: fewer commits since then are no reason to sort them again
 )
 
