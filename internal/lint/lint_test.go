@@ -16,7 +16,7 @@ func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
 // layers is who may import whom: strictly downward. Packages of testOnly may
 // import anything and are imported from tests only.
 var layers = [][]string{
-	{"internal/base", "internal/invariants", "vfs", "internal/recycle"},
+	{"internal/base", "internal/invariants", "vfs", "internal/recycle", "internal/prefetch"},
 	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve", "internal/turn"},
 	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs"},
 	{"internal/table", "internal/manifest", "internal/mvcc"},

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/prefetch"
 )
 
 // Iterators appends one iterator per sorted chunk: together they hold every put
@@ -72,36 +73,24 @@ type Iter struct {
 	kind base.Kind
 	key  []byte
 
-	values bool  // somebody asked for a value
-	seen   int   // refs before it were touched ahead
-	window int   // how many at a time
-	sum    uint8 // of what was touched
+	values bool // somebody asked for a value
+	ahead  prefetch.Ahead
 }
 
-// Bounds of how many refs are touched ahead: few after a seek, more as the walk goes on.
-const (
-	firstWindow = 4
-	lastWindow  = 32
-)
+// prefetchMost is how much of a record is brought on its way beforehand, in bytes.
+const prefetchMost = 4 << 10
 
-// lookAhead makes sure that the key at position i, and its value if values are asked for,
-// is on its way to the processor. The order of keys is not that in memory, so every one
-// is a cache miss; those of several at once overlap. Older versions are passed over.
+// lookAhead makes sure that the keys behind position i, and their values if values are asked for, are on
+// their way to the processor: the order of keys is not that in memory, so every one is a cache miss.
+// Older versions are passed over.
 func (it *Iter) lookAhead(i int) {
-	if i < it.seen {
-		return
-	}
-	it.window = min(max(2*it.window, firstWindow), lastWindow)
-	it.seen = min(i+it.window, len(it.refs))
-	for k, r := range it.refs[min(i, it.seen):it.seen] {
-		if r.at&older == 0 || k == 0 {
-			it.touch(r)
+	from, to := it.ahead.Next(i, len(it.refs))
+	for _, r := range it.refs[from:to] {
+		if r.at&older == 0 {
+			it.ahead.Took(it.tables[r.num()-it.first].Prefetch(r.rec(), it.values, prefetchMost))
 		}
 	}
 }
-
-// touch reads a byte of a record's key, and of its value if values are asked for.
-func (it *Iter) touch(r ref) { it.sum += it.tables[r.num()-it.first].Touch(r.rec(), it.values) }
 
 // shownShare: one record in so many of those behind the last sequence is shown, though nobody
 // is to see it: whoever merges may find, before all of them are passed over, that the next
@@ -135,7 +124,8 @@ func (it *Iter) First() bool { return it.begin(0) }
 
 // begin begins a walk forward at position i.
 func (it *Iter) begin(i int) bool {
-	it.i, it.seen, it.window = i, i+1, 0
+	it.i = i
+	it.ahead.Begin(i)
 	return it.settle(1)
 }
 

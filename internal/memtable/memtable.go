@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/prefetch"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
@@ -322,33 +323,37 @@ func (t *Table) Offset(rec uint32) uint32 { return t.at[rec] }
 // Entry sets e to the record that stands at an offset.
 func (t *Table) Entry(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
 
-// TouchAt is Touch for the record that stands at an offset.
-func (t *Table) TouchAt(off uint32, value bool) (sum byte) {
-	sum = t.buf[off]
-	if last := t.at[t.count.Load()-1]; value && last-off >= touchAhead { // all up to the last record was written
-		sum += t.buf[off+touchAhead]
-	}
-	return sum
-}
-
-// Touch reads a byte of a record's key, and with value one of its value, so that they are on
-// their way to the processor, and returns something of it, for the compiler.
-func (t *Table) Touch(rec uint32, value bool) (sum byte) {
+// Prefetch brings the key of a record, and with value up to most bytes of all of it, on its way to the
+// processor. It returns how many bytes these are.
+func (t *Table) Prefetch(rec uint32, value bool, most int) (bytes int) {
 	if at := t.copyAt(rec); at != 0 {
-		if sum = t.copies[at-1]; !value {
-			return sum
+		copied := t.copies[at-1:]
+		if prefetch.Lines(copied[:min(copyGuess, len(copied))]); !value {
+			return copyGuess
 		}
 	}
-	at := t.at[rec]
-	if sum += t.buf[at]; value && rec+1 < t.count.Load() && t.at[rec+1]-at > touchAhead {
-		sum += t.buf[at+touchAhead] // of the record itself, or what was written before the next one
+	off, bytes := t.at[rec], 1
+	if value && rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
+		bytes = min(int(t.at[rec+1]-off), most)
 	}
-	return sum
+	t.PrefetchAt(off, bytes)
+	return bytes
 }
 
-// touchAhead is how far behind its beginning a record is touched once more, in bytes: a line of the
-// processor's caches. It brings on the ones behind that by itself.
-const touchAhead = 64
+// PrefetchAt brings bytes of the buffer, from an offset on, on their way to the processor.
+func (t *Table) PrefetchAt(off uint32, bytes int) {
+	rest := t.buf[off:]
+	prefetch.Lines(rest[:min(bytes, len(rest))])
+}
+
+// MeanBytes returns how many bytes of the buffer a record takes on average, about.
+func (t *Table) MeanBytes() int {
+	last := int(t.count.Load()) - 1
+	if last < 1 {
+		return 0
+	}
+	return int(t.at[last]-t.at[0]) / last
+}
 
 // Record is one record in the order of insertion, for conflict checks.
 type Record struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/prefetch"
 	"github.com/cairndb/cairn/internal/table"
 )
 
@@ -28,9 +29,7 @@ type Iter struct {
 	cursors []cursor // in tables, the last ones used: one for each run
 
 	values bool // somebody asked for a value
-	seen   int  // rows before it were touched ahead
-	window int  // how many at a time
-	sum    byte // of what was touched
+	ahead  prefetch.Ahead
 }
 
 // cursor is where the iterator stands in a table.
@@ -114,7 +113,7 @@ func (it *Iter) Last() bool { return it.place(len(it.rows) - 1) }
 
 // begin begins a walk forward.
 func (it *Iter) begin(i int) bool {
-	it.seen, it.window = i+1, 0
+	it.ahead.Begin(i)
 	return it.place(i)
 }
 
@@ -153,9 +152,7 @@ func (it *Iter) Next() bool {
 	if it.i < 0 {
 		return false
 	}
-	if it.i+1 >= it.seen {
-		it.lookAhead(it.i + 1)
-	}
+	it.lookAhead(it.i + 1)
 	return it.place(it.i + 1)
 }
 
@@ -181,23 +178,23 @@ func (it *Iter) Stride(limit []byte) int {
 	return end - it.i - 1
 }
 
-// Bounds of how many rows are touched ahead: few after a seek, more as the walk goes on.
-const (
-	firstWindow = 4
-	lastWindow  = 16
-)
+// prefetchMost is how much of a row is brought on its way beforehand, in bytes.
+const prefetchMost = 4 << 10
 
-// lookAhead makes sure that the rows from number i on are on their way to the processor. The
-// order of keys is not that in memory, so every one is a cache miss; those of several at once
-// overlap.
+// lookAhead makes sure that the rows behind number i are on their way to the processor: the
+// order of keys is not that in memory, so every one is a cache miss.
 func (it *Iter) lookAhead(i int) {
-	it.window = min(max(2*it.window, firstWindow), lastWindow)
-	it.seen = min(i+it.window, len(it.rows))
-	for _, r := range it.rows[min(i, it.seen):it.seen] {
+	from, to := it.ahead.Next(i, len(it.rows))
+	for _, r := range it.rows[from:to] {
 		if n, b, row, inTable := r.place(); !inTable {
-			it.sum += it.memory[n].TouchAt(r.offset(), it.values)
+			bytes := 1 // of the key
+			if it.values {
+				bytes = min(it.means[n], prefetchMost)
+			}
+			it.memory[n].PrefetchAt(r.offset(), bytes)
+			it.ahead.Took(bytes)
 		} else if c := it.find(n); c != nil {
-			it.sum += c.Touch(b, row)
+			it.ahead.Took(c.Prefetch(b, row, prefetchMost))
 		}
 	}
 }

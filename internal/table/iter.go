@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/prefetch"
 )
 
 // IterOptions says how an iterator reads.
@@ -90,15 +91,16 @@ func (it *Iter) Go(b, row int) bool {
 	return it.ready() && it.enter(b) && it.place(row)
 }
 
-// Touch reads a byte of a value, so that it is on its way to the processor, if the values of its
-// block are loaded. It returns something of it, for the compiler.
-func (it *Iter) Touch(b, row int) byte {
-	if b == it.b && it.Values != nil {
-		if off, n := it.Keys.Value(row); n > 0 {
-			return it.Values[off]
-		}
+// Prefetch brings up to most bytes of a row's value on their way to the processor, if the values of its block
+// are loaded. It returns how many bytes that were.
+func (it *Iter) Prefetch(b, row, most int) int {
+	if b != it.b || it.Values == nil {
+		return 0
 	}
-	return 0
+	off, n := it.Keys.Value(row)
+	n = min(n, most)
+	prefetch.Lines(it.Values[off : off+n])
+	return n
 }
 
 // Next implements base.Iterator.

@@ -1,0 +1,35 @@
+package prefetch
+
+// Ahead is how far ahead of a walk forward along rows their memory is brought on its way: a few rows at first,
+// which may be all that is wanted, then more.
+type Ahead struct {
+	next int // row: those before it have had their turn
+	rows int // ahead of where the walk is
+	most int
+}
+
+const (
+	firstRows = 2
+	mostRows  = 16
+	// aheadBytes are on their way at a time, of long rows: when they are wanted they have come, and are
+	// still there (twelve KiB gain nothing).
+	aheadBytes = 4 << 10
+)
+
+// Begin begins a walk at a row, which is wanted at once.
+func (a *Ahead) Begin(row int) { *a = Ahead{next: row + 1, rows: firstRows, most: mostRows} }
+
+// Next returns the rows to bring on their way when the walk comes to one, of n: from the first up to, not
+// including, the second. Each is returned once, those that the walk has passed over are not.
+func (a *Ahead) Next(row, n int) (from, to int) {
+	from = min(max(a.next, row), n)
+	to = max(min(row+1+a.rows, n), from)
+	a.next, a.rows = to, min(2*a.rows, a.most)
+	return from, to
+}
+
+// Took says how many bytes of the last row were brought: the longer, the fewer rows.
+func (a *Ahead) Took(bytes int) {
+	a.most = max(1, min(mostRows, aheadBytes/max(bytes, 1)))
+	a.rows = min(a.rows, a.most)
+}

@@ -1,0 +1,15 @@
+#include "textflag.h"
+
+// func lines(p *byte, n int)
+TEXT ·lines(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+	ADDQ AX, CX
+	ANDQ $~63, AX
+
+next:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
+	CMPQ AX, CX
+	JCS  next
+	RET
