@@ -77,9 +77,6 @@ type Iter struct {
 	ahead  prefetch.Ahead
 }
 
-// prefetchMost is how much of a record is brought on its way beforehand, in bytes.
-const prefetchMost = 4 << 10
-
 // lookAhead makes sure that the keys behind position i, and their values if values are asked for, are on
 // their way to the processor: the order of keys is not that in memory, so every one is a cache miss.
 // Older versions are passed over.
@@ -87,7 +84,7 @@ func (it *Iter) lookAhead(i int) {
 	from, to := it.ahead.Next(i, len(it.refs))
 	for _, r := range it.refs[from:to] {
 		if r.at&older == 0 {
-			it.ahead.Took(it.tables[r.num()-it.first].Prefetch(r.rec(), it.values, prefetchMost))
+			it.ahead.Took(it.tables[r.num()-it.first].Prefetch(r.rec(), it.values))
 		}
 	}
 }

@@ -281,6 +281,7 @@ func (t *Table) Get(e *frame.Entry, key []byte, hash uint64, vis base.Visibility
 			return 0, false
 		}
 		if uint32(s>>32) == tag {
+			t.prefetchRecord(uint32(s) - 1) // all of it while the first line is waited for
 			if t.decode(e, uint32(s)-1); bytes.Equal(e.Key, key) {
 				return t.version(e, uint32(s), vis)
 			}
@@ -323,18 +324,31 @@ func (t *Table) Offset(rec uint32) uint32 { return t.at[rec] }
 // Entry sets e to the record that stands at an offset.
 func (t *Table) Entry(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
 
-// Prefetch brings the key of a record, and with value up to most bytes of all of it, on its way to the
+// Prefetch brings the key of a record, and with value up to prefetchMost bytes of all of it, on its way to the
 // processor. It returns how many bytes these are.
-func (t *Table) Prefetch(rec uint32, value bool, most int) (bytes int) {
+func (t *Table) Prefetch(rec uint32, value bool) (bytes int) {
 	if at := t.copyAt(rec); at != 0 {
 		copied := t.copies[at-1:]
 		if prefetch.Lines(copied[:min(copyGuess, len(copied))]); !value {
 			return copyGuess
 		}
 	}
+	if value {
+		return t.prefetchRecord(rec)
+	}
+	t.PrefetchAt(t.at[rec], 1)
+	return 1
+}
+
+// prefetchMost is how much of a record is brought on its way beforehand, in bytes: the processor sees by
+// then what it is about.
+const prefetchMost = 4 << 10
+
+// prefetchRecord brings up to prefetchMost bytes of a record on their way, and returns how many these are.
+func (t *Table) prefetchRecord(rec uint32) (bytes int) {
 	off, bytes := t.at[rec], 1
-	if value && rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
-		bytes = min(int(t.at[rec+1]-off), most)
+	if rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
+		bytes = min(int(t.at[rec+1]-off), prefetchMost)
 	}
 	t.PrefetchAt(off, bytes)
 	return bytes

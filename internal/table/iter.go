@@ -92,7 +92,7 @@ func (it *Iter) Go(b, row int) bool {
 }
 
 // Prefetch brings up to most bytes of a row's value on their way to the processor, if the values of its block
-// are loaded. It returns how many bytes that were.
+// are loaded. It returns how many bytes these are.
 func (it *Iter) Prefetch(b, row, most int) int {
 	if b != it.b || it.Values == nil {
 		return 0
