@@ -185,13 +185,9 @@ func (e *Engine) append(w *Write) *pending {
 	p := &w.outcome
 	p.renew(w.Durable)
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
+	c.mem.PrefetchSlot(base.Hash(frame.Key(w.Entries[0]))) // while the frame is written
 	at := int(c.mem.Seg.Append(h, w.Entries...))
-	buf := c.mem.Buffer()
-	for end := at + w.Bytes; at < end; {
-		ent, n := frame.DecodeEntry(buf[at:end])
-		c.mem.Insert(at, &ent, base.Hash(ent.Key))
-		at += n
-	}
+	c.mem.InsertAll(at, at+w.Bytes)
 	if c.mem.HasRangeDeletes() {
 		e.buffers.CountRangeDeletes(c.mem)
 	}

@@ -78,6 +78,21 @@ func (e *Entry) Decode(b []byte) (n int) {
 	return n
 }
 
+// Key returns the key of the entry that begins b, whose value need not be there; nil if that is none.
+func Key(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	klen, at, ok := length(b, 1, base.MaxKeyBytes)
+	if ok && base.Kind(b[0]) != base.KindDelete {
+		_, at, ok = length(b, at, base.MaxValueBytes)
+	}
+	if !ok || len(b)-at < klen {
+		return nil
+	}
+	return b[at : at+klen : at+klen]
+}
+
 // length decodes a uvarint of at most limit at b[at:] and returns the offset behind it.
 func length(b []byte, at, limit int) (v, next int, ok bool) {
 	if at < len(b) && b[at] < 0x80 {

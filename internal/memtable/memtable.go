@@ -165,6 +165,57 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 	t.count.Store(n + 1)
 }
 
+// InsertAll inserts the entries that stand in the buffer from one offset up to another, and returns how many
+// these are and where the last one ends. That is before the other offset if the next one is malformed or
+// finds no room; of those before it not all are there then.
+func (t *Table) InsertAll(from, to int) (count, end int) {
+	e, n := frame.DecodeEntry(t.buf[from:to])
+	if n == 0 || from+n < to {
+		return t.insertAhead(from, to)
+	}
+	if !t.Fits(1) {
+		return 0, from
+	}
+	t.Insert(from, &e, base.Hash(e.Key))
+	return 1, to
+}
+
+// insertAhead is InsertAll, of any number of entries.
+func (t *Table) insertAhead(from, to int) (count, end int) {
+	var next [slotsAhead]struct {
+		off  int
+		e    frame.Entry
+		hash uint64
+	}
+	for end = from; end < to; count++ {
+		x := &next[count%slotsAhead]
+		if count >= slotsAhead {
+			t.Insert(x.off, &x.e, x.hash)
+		}
+		n := x.e.Decode(t.buf[end:to])
+		if n == 0 || !t.Fits(min(count, slotsAhead-1)+1) {
+			return count, end
+		}
+		x.off, x.hash = end, base.Hash(x.e.Key)
+		t.PrefetchSlot(x.hash)
+		end += n
+	}
+	for i := max(0, count-slotsAhead); i < count; i++ {
+		x := &next[i%slotsAhead]
+		t.Insert(x.off, &x.e, x.hash)
+	}
+	return count, end
+}
+
+// slotsAhead: the slots of so many entries are on their way to the processor at a time.
+const slotsAhead = 8
+
+// PrefetchSlot brings what an Insert, or a Get, of a key with the hash needs first on its way to the
+// processor.
+func (t *Table) PrefetchSlot(hash uint64) {
+	prefetch.Word(&t.slots[uint32(hash>>32)*golden>>t.shift])
+}
+
 // copyKey copies the key of an entry whose neighbours' keys are far away, if there is
 // room, and returns what stands in the column.
 func (t *Table) copyKey(e *frame.Entry) uint32 {

@@ -409,3 +409,69 @@ func TestNextKeyLeaps(t *testing.T) {
 		t.Errorf("valid %v, %v allocations", rows.Valid(), n)
 	}
 }
+
+// Entries that are inserted together are found as those that are inserted one by one, with the same records,
+// however many there are; what is malformed or finds no room ends it.
+func TestInsertAll(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{0, 1, 2, 7, 8, 9, 16, 17, 300} {
+		for _, cut := range []int{0, 1} {
+			kinds := []base.Kind{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindRangeDelete}
+			one := newFixed(n+1, 64<<10, 100)
+			for range n {
+				key := fmt.Appendf(nil, "key%02d", rng.IntN(40))
+				kind := kinds[rng.IntN(len(kinds))]
+				value := bytes.Repeat([]byte{'v'}, rng.IntN(150))
+				switch kind {
+				case base.KindDelete:
+					value = nil
+				case base.KindRangeDelete:
+					value = append(key, 'z')
+				}
+				one.add(kind, key, value)
+			}
+			room := max(0, n-cut)
+			all := newFixed(room, 64<<10, 100)
+			copy(all.buf, one.buf)
+			end := one.off
+			if n > 0 && cut > 0 { // the last one finds no room
+				end = int(one.Offset(uint32(n - 1)))
+			}
+			if count, ended := all.InsertAll(0, one.off); count != room || ended != end {
+				t.Fatalf("%d of %d entries, which end at %d: %d, at %d", room, n, end, count, ended)
+			}
+			if cut > 0 {
+				continue
+			}
+			for i := range n {
+				if got, want := all.Record(i), one.Record(i); got.Seq != want.Seq || got.Tag != want.Tag || !bytes.Equal(got.Key, want.Key) {
+					t.Fatalf("record %d of %d is %v, want %v", i, n, got, want)
+				}
+			}
+			for i := range 40 {
+				key := fmt.Appendf(nil, "key%02d", i)
+				for _, vis := range []base.Visibility{{Snapshot: 1 << 40}, {Snapshot: 100 + uint64(n)/2}} {
+					var got, want frame.Entry
+					seq, ok := all.Get(&got, key, base.Hash(key), vis)
+					wantSeq, wantOK := one.Get(&want, key, base.Hash(key), vis)
+					if ok != wantOK || ok && (seq != wantSeq || got.Kind != want.Kind || !bytes.Equal(got.Value, want.Value)) {
+						t.Fatalf("%s seen from %d: %d %v, want %d %v", key, vis.Snapshot, seq, ok, wantSeq, wantOK)
+					}
+				}
+				now := base.Visibility{Snapshot: 1 << 40}
+				if got, want := all.Cover(key, now), one.Cover(key, now); got != want {
+					t.Fatalf("%s is covered by %d, want %d", key, got, want)
+				}
+			}
+		}
+	}
+	bad := newFixed(20, 1<<10, 1)
+	for i := range 12 {
+		bad.off += copy(bad.buf[bad.off:], frame.AppendEntry(nil, base.KindPut, fmt.Appendf(nil, "key%d", i), nil))
+	}
+	end := bad.off
+	bad.buf[end] = 0xFF
+	if count, ended := bad.InsertAll(0, end+10); count != 12 || ended != end {
+		t.Errorf("12 entries before a malformed one at %d: %d, up to %d", end, count, ended)
+	}
+}

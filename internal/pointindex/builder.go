@@ -56,13 +56,21 @@ func (b *Builder) Build() (*Index, error) {
 		return nil, err
 	}
 	for i := range b.n {
-		if e := b.full[i/chunkEntries][i%chunkEntries]; !x.insert(e.hash, e.loc) {
+		if i+linesAhead < b.n {
+			x.prefetch(b.entry(i + linesAhead).hash)
+		}
+		if e := b.entry(i); !x.insert(e.hash, e.loc) {
 			x.Free()
 			return nil, ErrCrowded
 		}
 	}
 	return x, nil
 }
+
+// linesAhead: the lines of so many entries are on their way to the processor at a time.
+const linesAhead = 8
+
+func (b *Builder) entry(i int) entry { return b.full[i/chunkEntries][i%chunkEntries] }
 
 // Discard empties the builder and gives its memory back.
 func (b *Builder) Discard() {

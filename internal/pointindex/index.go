@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/prefetch"
 )
 
 // Loc says where a row is: the block's number in its table and the row's number
@@ -113,10 +114,9 @@ func (x *Index) after(line uint64) uint64 {
 	return line
 }
 
-// Touch loads the home line of hash, so that a later Find need not wait for
-// memory. The result has no meaning; use it, or the load is optimised away.
-func (x *Index) Touch(hash uint64) uint64 {
-	return binary.LittleEndian.Uint64(x.slot(x.home(hash), 0))
+// prefetch brings the home line of hash on its way to the processor.
+func (x *Index) prefetch(hash uint64) {
+	prefetch.Lines(x.slot(x.home(hash), 0)[:slotBytes])
 }
 
 // Probe walks the candidates of one hash. Candidates are few: besides the right

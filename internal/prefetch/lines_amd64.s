@@ -13,3 +13,9 @@ next:
 	CMPQ AX, CX
 	JCS  next
 	RET
+
+// func Word(w *atomic.Uint64)
+TEXT ·Word(SB), NOSPLIT, $0-8
+	MOVQ w+0(FP), AX
+	PREFETCHT0 (AX)
+	RET

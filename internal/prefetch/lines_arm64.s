@@ -13,3 +13,9 @@ next:
 	CMP  R1, R0
 	BLO  next
 	RET
+
+// func Word(w *atomic.Uint64)
+TEXT ·Word(SB), NOSPLIT, $0-8
+	MOVD w+0(FP), R0
+	PRFM (R0), PLDL1KEEP
+	RET

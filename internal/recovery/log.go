@@ -305,19 +305,14 @@ func (r *Log) frame(s *wal.Loaded, h frame.Header, at int64, payload []byte) err
 }
 
 func (r *Log) entries(s *wal.Loaded, h frame.Header, at int64, payload []byte) error {
-	count := uint32(0)
-	for len(payload) > 0 {
-		ent, n := frame.DecodeEntry(payload)
-		if n == 0 || !r.mem.Fits(1) {
-			return base.Corruptf(s.Name, at, "malformed entry %d of a commit", count)
-		}
-		r.mem.Insert(int(at), &ent, base.Hash(ent.Key))
-		payload, at, count = payload[n:], at+int64(n), count+1
+	count, end := r.mem.InsertAll(int(at), int(at)+len(payload))
+	switch {
+	case end < int(at)+len(payload):
+		return base.Corruptf(s.Name, int64(end), "malformed entry %d of a commit", count)
+	case count != int(h.Count):
+		return base.Corruptf(s.Name, int64(end), "commit of %d entries says it has %d", count, h.Count)
 	}
-	if count != h.Count {
-		return base.Corruptf(s.Name, at, "commit of %d entries says it has %d", count, h.Count)
-	}
-	r.NextSeq += uint64(count)
+	r.NextSeq += uint64(h.Count)
 	return nil
 }
 

@@ -97,15 +97,6 @@ func (r *Reader) Get(row *Row, key []byte, hash uint64, vis base.Visibility) (ok
 	return r.search(row, key, vis)
 }
 
-// Touch loads what a following Get of the hash will need first, so that memory
-// is waited for once for several tables. The result has no meaning.
-func (r *Reader) Touch(hash uint64) uint64 {
-	if x := r.points.Load(); x != nil {
-		return x.Touch(hash)
-	}
-	return 0
-}
-
 // prefetchValue brings the value of a row that is most likely the right one on its way to the processor, so
 // that memory is waited for once for key and value.
 func (r *Reader) prefetchValue(loc pointindex.Loc, keys *block.Keys) {
