@@ -29,6 +29,7 @@ type Write struct {
 	Reads    *mvcc.ReadSet // nil or empty: nothing to validate
 	Snapshot uint64        // what Reads were read at
 
+	first    uint64        // hash of the first entry's key
 	checked  uint64        // reads are known valid against commits up to this sequence
 	failures uint64        // as many writes of the log had failed then
 	waited   time.Duration // for merges to make room
@@ -129,7 +130,7 @@ func (e *Engine) refuse() error {
 // Commit makes w's entries one commit and returns its last sequence once the
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
 func (e *Engine) Commit(w *Write) (uint64, error) {
-	w.checked, w.waited = w.Snapshot, 0
+	w.first, w.checked, w.waited = base.Hash(frame.Key(w.Entries[0])), w.Snapshot, 0
 	e.throttle(int64(w.Bytes))
 	e.commit.inside.Add(1)
 	defer e.commit.inside.Add(-1)
@@ -185,9 +186,11 @@ func (e *Engine) append(w *Write) *pending {
 	p := &w.outcome
 	p.renew(w.Durable)
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
-	c.mem.PrefetchSlot(base.Hash(frame.Key(w.Entries[0]))) // while the frame is written
+	c.mem.PrefetchSlot(w.first) // while the frame is written
 	at := int(c.mem.Seg.Append(h, w.Entries...))
-	c.mem.InsertAll(at, at+w.Bytes)
+	if n, end := c.mem.InsertAll(at, at+w.Bytes); n != w.Count || end != at+w.Bytes {
+		panic(fmt.Sprintf("engine: commit of %d entries in %d bytes has %d in %d", w.Count, w.Bytes, n, end-at))
+	}
 	if c.mem.HasRangeDeletes() {
 		e.buffers.CountRangeDeletes(c.mem)
 	}

@@ -166,8 +166,8 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 }
 
 // InsertAll inserts the entries that stand in the buffer from one offset up to another, and returns how many
-// these are and where the last one ends. That is before the other offset if the next one is malformed or
-// finds no room; of those before it not all are there then.
+// these are and where the last one ends. If that is before the other offset, the next one is malformed or
+// finds no room, and not all of those that are counted have been inserted.
 func (t *Table) InsertAll(from, to int) (count, end int) {
 	e, n := frame.DecodeEntry(t.buf[from:to])
 	if n == 0 || from+n < to {
@@ -210,11 +210,13 @@ func (t *Table) insertAhead(from, to int) (count, end int) {
 // slotsAhead: the slots of so many entries are on their way to the processor at a time.
 const slotsAhead = 8
 
-// PrefetchSlot brings what an Insert, or a Get, of a key with the hash needs first on its way to the
-// processor.
+// PrefetchSlot brings what an Insert of a key with the hash needs first on its way to the processor.
 func (t *Table) PrefetchSlot(hash uint64) {
-	prefetch.Word(&t.slots[uint32(hash>>32)*golden>>t.shift])
+	prefetch.Word(&t.slots[t.home(uint32(hash>>32))])
 }
+
+// home returns the slot at which the search for a tag begins.
+func (t *Table) home(tag uint32) uint32 { return tag * golden >> t.shift }
 
 // copyKey copies the key of an entry whose neighbours' keys are far away, if there is
 // room, and returns what stands in the column.
@@ -261,7 +263,7 @@ func (t *Table) isKey(rec uint32, key []byte) bool {
 // link publishes record n in the slot of its key.
 func (t *Table) link(n, tag uint32, key []byte) {
 	mask := uint32(len(t.slots) - 1)
-	for i := tag * golden >> t.shift; ; i = (i + 1) & mask {
+	for i := t.home(tag); ; i = (i + 1) & mask {
 		s := t.slots[i].Load()
 		if s == 0 {
 			t.used++
@@ -291,7 +293,7 @@ func (t *Table) makeRoom() {
 		if s == 0 {
 			continue
 		}
-		i := uint32(s>>32) * golden >> t.shift
+		i := t.home(uint32(s >> 32))
 		for t.slots[i].Load() != 0 {
 			i = (i + 1) & mask
 		}
@@ -326,7 +328,7 @@ func (t *Table) decode(e *frame.Entry, rec uint32) { e.Decode(t.buf[t.at[rec]:])
 func (t *Table) Get(e *frame.Entry, key []byte, hash uint64, vis base.Visibility) (seq uint64, ok bool) {
 	tag := uint32(hash >> 32)
 	mask := uint32(len(t.slots) - 1)
-	for i := tag * golden >> t.shift; ; i = (i + 1) & mask {
+	for i := t.home(tag); ; i = (i + 1) & mask {
 		s := t.slots[i].Load()
 		if s == 0 {
 			return 0, false
@@ -375,9 +377,9 @@ func (t *Table) Offset(rec uint32) uint32 { return t.at[rec] }
 // Entry sets e to the record that stands at an offset.
 func (t *Table) Entry(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
 
-// Prefetch brings the key of a record, and with value up to prefetchMost bytes of all of it, on its way to the
+// Prefetch brings the key of a record, and with value up to prefetch.Most bytes of all of it, on its way to the
 // processor. It returns how many bytes these are.
-func (t *Table) Prefetch(rec uint32, value bool) (bytes int) {
+func (t *Table) Prefetch(rec uint32, value bool) int {
 	if at := t.copyAt(rec); at != 0 {
 		copied := t.copies[at-1:]
 		if prefetch.Lines(copied[:min(copyGuess, len(copied))]); !value {
@@ -387,37 +389,34 @@ func (t *Table) Prefetch(rec uint32, value bool) (bytes int) {
 	if value {
 		return t.prefetchRecord(rec)
 	}
-	t.PrefetchAt(t.at[rec], 1)
-	return 1
+	t.PrefetchAt(t.at[rec], copyGuess)
+	return copyGuess
 }
 
-// prefetchMost is how much of a record is brought on its way beforehand, in bytes: the processor sees by
-// then what it is about.
-const prefetchMost = 4 << 10
-
-// prefetchRecord brings up to prefetchMost bytes of a record on their way, and returns how many these are.
-func (t *Table) prefetchRecord(rec uint32) (bytes int) {
-	off, bytes := t.at[rec], 1
+// prefetchRecord brings up to prefetch.Most bytes of a record on their way, and returns how many these are.
+func (t *Table) prefetchRecord(rec uint32) int {
+	off, size := t.at[rec], uint32(copyGuess)
 	if rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
-		bytes = min(int(t.at[rec+1]-off), prefetchMost)
+		size = min(t.at[rec+1]-off, prefetch.Most)
 	}
-	t.PrefetchAt(off, bytes)
-	return bytes
+	t.PrefetchAt(off, int(size))
+	return int(size)
 }
 
-// PrefetchAt brings bytes of the buffer, from an offset on, on their way to the processor.
-func (t *Table) PrefetchAt(off uint32, bytes int) {
+// PrefetchAt brings size bytes of the buffer, from an offset on, on their way to the processor.
+func (t *Table) PrefetchAt(off uint32, size int) {
 	rest := t.buf[off:]
-	prefetch.Lines(rest[:min(bytes, len(rest))])
+	prefetch.Lines(rest[:min(size, len(rest))])
 }
 
-// MeanBytes returns how many bytes of the buffer a record takes on average, about.
-func (t *Table) MeanBytes() int {
-	last := int(t.count.Load()) - 1
-	if last < 1 {
-		return 0
+// PrefetchBytes returns how many bytes of a record PrefetchAt is to bring: about what records take on average,
+// prefetch.Most at most, and at least their keys.
+func (t *Table) PrefetchBytes() int {
+	last := t.count.Load() - 1
+	if int32(last) < 1 {
+		return copyGuess
 	}
-	return int(t.at[last]-t.at[0]) / last
+	return int(max(copyGuess, min((t.at[last]-t.at[0])/last, prefetch.Most)))
 }
 
 // Record is one record in the order of insertion, for conflict checks.

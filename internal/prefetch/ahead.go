@@ -1,7 +1,7 @@
 package prefetch
 
 // Ahead is how far ahead of a walk forward along rows their memory is brought on its way: a few rows at first,
-// which may be all that is wanted, then more.
+// which may be all that is wanted, then more. The zero value is for a walk that begins anywhere.
 type Ahead struct {
 	next int // row: those before it have had their turn
 	rows int // ahead of where the walk is

@@ -6,3 +6,7 @@ func Lines(b []byte) {
 		lines(&b[0], len(b))
 	}
 }
+
+// Most is how much of one value is to be brought on its way, in bytes: the processor sees by then what it is
+// about.
+const Most = 4 << 10

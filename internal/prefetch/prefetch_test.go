@@ -51,6 +51,21 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// Who does not begin a walk, or comes back from far ahead, has rows brought as well.
+func TestAheadWithoutBegin(t *testing.T) {
+	var a Ahead
+	for _, first := range []int{40, 3} {
+		brought := first
+		for row := first; row < first+50; row++ {
+			from, to := a.Next(row, 100)
+			if from > brought && row > first || to <= row {
+				t.Fatalf("row %d: rows %d to %d, after those before %d", row, from, to, brought)
+			}
+			brought = to
+		}
+	}
+}
+
 // sum reads all of b as who compares or copies it does, a word at a time.
 func sum(b []byte) (s uint64) {
 	for ; len(b) >= 8; b = b[8:] {

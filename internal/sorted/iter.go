@@ -178,8 +178,8 @@ func (it *Iter) Stride(limit []byte) int {
 	return end - it.i - 1
 }
 
-// prefetchMost is how much of a row is brought on its way beforehand, in bytes.
-const prefetchMost = 4 << 10
+// keyBytes is about how far the key of a record in a memtable reaches.
+const keyBytes = 32
 
 // lookAhead makes sure that the rows behind number i are on their way to the processor: the
 // order of keys is not that in memory, so every one is a cache miss.
@@ -187,14 +187,14 @@ func (it *Iter) lookAhead(i int) {
 	from, to := it.ahead.Next(i, len(it.rows))
 	for _, r := range it.rows[from:to] {
 		if n, b, row, inTable := r.place(); !inTable {
-			bytes := 1 // of the key
+			size := keyBytes
 			if it.values {
-				bytes = min(it.means[n], prefetchMost)
+				size = it.sizes[n]
 			}
-			it.memory[n].PrefetchAt(r.offset(), bytes)
-			it.ahead.Took(bytes)
+			it.memory[n].PrefetchAt(r.offset(), size)
+			it.ahead.Took(size)
 		} else if c := it.find(n); c != nil {
-			it.ahead.Took(c.Prefetch(b, row, prefetchMost))
+			it.ahead.Took(c.Prefetch(b, row))
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Rows struct {
 	version *manifest.Version
 	layers  []*tree.Layer     // newest first, as in the State
 	memory  []*memtable.Table // of these, oldest first
-	means   []int             // bytes that a record of each takes on average
+	sizes   []int             // bytes of a record of each that are brought on their way at a time
 	handles []*tree.Handle    // tables
 	runs    int               // that they are
 
@@ -126,7 +126,7 @@ func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 			return nil
 		}
 		r.memory = append(r.memory, l.Mem.Table)
-		r.means = append(r.means, l.Mem.MeanBytes())
+		r.sizes = append(r.sizes, l.Mem.PrefetchBytes())
 	}
 	for i := range rs.Runs {
 		if rs.Runs[i].Tombstones || rs.Runs[i].MaxSeq > snapshot { // Since has what is newer, but of memtables

@@ -91,14 +91,14 @@ func (it *Iter) Go(b, row int) bool {
 	return it.ready() && it.enter(b) && it.place(row)
 }
 
-// Prefetch brings up to most bytes of a row's value on their way to the processor, if the values of its block
-// are loaded. It returns how many bytes these are.
-func (it *Iter) Prefetch(b, row, most int) int {
+// Prefetch brings up to prefetch.Most bytes of a row's value on their way to the processor, if the values of its
+// block are loaded. It returns how many bytes these are.
+func (it *Iter) Prefetch(b, row int) int {
 	if b != it.b || it.Values == nil {
 		return 0
 	}
 	off, n := it.Keys.Value(row)
-	n = min(n, most)
+	n = min(n, prefetch.Most)
 	prefetch.Lines(it.Values[off : off+n])
 	return n
 }

@@ -104,12 +104,9 @@ func (r *Reader) prefetchValue(loc pointindex.Loc, keys *block.Keys) {
 		off, n := keys.Value(loc.Row())
 		data := p.Data()
 		off = min(off, len(data))
-		prefetch.Lines(data[off:min(off+min(n, prefetchMost), len(data))])
+		prefetch.Lines(data[off:min(off+min(n, prefetch.Most), len(data))])
 	}
 }
-
-// prefetchMost is how much of a value is brought on its way beforehand, in bytes.
-const prefetchMost = 4 << 10
 
 // search is Get without a point index.
 func (r *Reader) search(row *Row, key []byte, vis base.Visibility) (ok bool, err error) {

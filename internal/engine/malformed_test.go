@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// entriesOf encodes so many puts, each with a value of three bytes.
+func entriesOf(n int) (payload []byte) {
+	for i := range n {
+		payload = frame.AppendEntry(payload, base.KindPut, fmt.Appendf(nil, "\x00%02d", i), []byte("abc"))
+	}
+	return payload
+}
+
+// malformed has entries that are none: at the beginning, in the middle and at the end, alone too.
+func malformed() map[string][]byte {
+	twelve := entriesOf(12)
+	return map[string][]byte{
+		"alone":            {0xFF, 1, 2},
+		"at the beginning": slices.Concat([]byte{0xFF, 1, 2}, twelve),
+		"in the middle":    slices.Concat(twelve, []byte{0xFF, 1, 2}, entriesOf(3)),
+		"at the end":       slices.Concat(twelve, []byte{0xFF, 3, 4}),
+		"cut off":          twelve[:len(twelve)-1],
+	}
+}
+
+// TestReplayOfMalformedCommits: a commit whose frame is intact and whose entries are not, or are not as many as it
+// says, is damage, and where it is is told.
+func TestReplayOfMalformedCommits(t *testing.T) {
+	type commit struct {
+		payload []byte
+		count   int
+	}
+	commits := map[string]commit{"too few": {entriesOf(12), 13}, "too many": {entriesOf(12), 11}, "none": {nil, 1}}
+	for name, payload := range malformed() {
+		commits[name] = commit{payload, 12}
+	}
+	for name, c := range commits {
+		fsys := memfs.New()
+		e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour})
+		putOne(t, e, "first", 100, true)
+		e.commit.mu.Lock()
+		seg := e.commit.mem.Seg
+		h := frame.Header{Kind: frame.KindCommit, Seq: e.commit.nextSeq, Count: uint32(c.count), Durable: uint64(e.commit.durable)}
+		at := seg.Append(h, c.payload)
+		e.commit.mu.Unlock()
+		if err := errors.Join(seg.WriteOut(), seg.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		var broken *base.CorruptionError
+		_, err := Open(config.Config{Dir: "/db", FS: fsys.Clone(), Memory: 64 << 20})
+		switch {
+		case !errors.As(err, &broken) || !strings.HasSuffix(broken.File, ".log"):
+			t.Errorf("%s: %v", name, err)
+		case broken.Offset < at || broken.Offset > at+int64(len(c.payload)):
+			t.Errorf("%s, in the %d bytes from %d: %v", name, len(c.payload), at, err)
+		}
+	}
+}
+
+// TestNoMalformedCommit: a commit that would not be read again is not acknowledged.
+func TestNoMalformedCommit(t *testing.T) {
+	for name, payload := range malformed() {
+		e := mustOpen(t, config.Config{Dir: "/db", FS: memfs.New(), Memory: 64 << 20, SyncInterval: time.Hour})
+		func() {
+			defer func() {
+				if recover() != nil {
+					e.commit.mu.Unlock() // which it holds
+				}
+			}()
+			_, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 12, Durable: true})
+			t.Errorf("%s: acknowledged, %v", name, err)
+		}()
+	}
+}
