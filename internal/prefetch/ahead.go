@@ -20,8 +20,12 @@ const (
 func (a *Ahead) Begin(row int) { *a = Ahead{next: row + 1, rows: firstRows, most: mostRows} }
 
 // Next returns the rows to bring on their way when the walk comes to one, of n: from the first up to, not
-// including, the second. Each is returned once, those that the walk has passed over are not.
+// including, the second. Each is returned once, those that the walk has passed over are not. Who comes to a row
+// far before those that have had their turn begins another walk.
 func (a *Ahead) Next(row, n int) (from, to int) {
+	if a.most == 0 || a.next > row+1+mostRows {
+		a.Begin(row - 1)
+	}
 	from = min(max(a.next, row), n)
 	to = max(min(row+1+a.rows, n), from)
 	a.next, a.rows = to, min(2*a.rows, a.most)
