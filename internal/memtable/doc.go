@@ -12,8 +12,7 @@
 // Keys before longer values are far from each other. They are copied side by side, as
 // far as there is room, so that sorting, seeking and walking keys does not miss the
 // cache for each: a scan of 10,000 keys with values of 4 KB takes a sixth less
-// (cairn-bench run -suite w1/sound -sync off -engines cairn, the least of seven). Who reads keys and
-// values finds both in the record, as package sorted does.
+// (cairn-bench run -suite w1/sound -sync off -engines cairn, the least of seven).
 //
 // Puts and gets never touch an ordered structure. Order is made when somebody
 // asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and

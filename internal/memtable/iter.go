@@ -141,7 +141,9 @@ func (it *Iter) Next() bool {
 		return false
 	}
 	it.i++
-	it.lookAhead(it.i)
+	if it.ahead.Due(it.i) {
+		it.lookAhead(it.i)
+	}
 	return it.settle(1)
 }
 
@@ -154,7 +156,9 @@ func (it *Iter) NextKey() bool {
 	if it.i < len(it.refs) && it.refs[it.i].at&older != 0 {
 		it.leap()
 	}
-	it.lookAhead(it.i)
+	if it.ahead.Due(it.i) {
+		it.lookAhead(it.i)
+	}
 	return it.settle(1)
 }
 
@@ -199,10 +203,10 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 // Key implements base.Iterator.
 func (it *Iter) Key() []byte { return it.key }
 
-// At returns which of the tables given to Append the entry is in, and where it stands in its buffer.
-func (it *Iter) At() (table int, offset uint32) {
+// At returns which of the tables given to Append the entry is in, its record, and where that stands in the buffer.
+func (it *Iter) At() (table int, rec, offset uint32) {
 	r := it.refs[it.i]
-	return int(r.num() - it.first), it.t.Offset(r.rec())
+	return int(r.num() - it.first), r.rec(), it.t.at[r.rec()]
 }
 
 // Seq implements base.Iterator.

@@ -371,31 +371,34 @@ func (t *Table) Value(rec uint32) []byte {
 	return e.Value
 }
 
-// Offset returns where record rec stands in the buffer.
-func (t *Table) Offset(rec uint32) uint32 { return t.at[rec] }
-
-// Entry sets e to the record that stands at an offset.
-func (t *Table) Entry(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
+// EntryAt sets e to the record that stands at an offset of the buffer.
+func (t *Table) EntryAt(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
 
 // Prefetch brings the key of a record, and with value up to prefetch.Most bytes of all of it, on its way to the
 // processor. It returns how many bytes these are.
 func (t *Table) Prefetch(rec uint32, value bool) int {
-	if at := t.copyAt(rec); at != 0 {
-		copied := t.copies[at-1:]
-		if prefetch.Lines(copied[:min(copyGuess, len(copied))]); !value {
-			return copyGuess
-		}
-	}
+	t.PrefetchKey(rec)
 	if value {
 		return t.prefetchRecord(rec)
 	}
-	t.PrefetchAt(t.at[rec], copyGuess)
-	return copyGuess
+	return keyBytes
 }
+
+// PrefetchKey brings the key of a record, or its beginning, on its way to the processor.
+func (t *Table) PrefetchKey(rec uint32) {
+	if at := t.copyAt(rec); at != 0 {
+		prefetch.Byte(&t.copies[at-1])
+	} else {
+		prefetch.Byte(&t.buf[t.at[rec]])
+	}
+}
+
+// keyBytes is about what is brought on its way of a key.
+const keyBytes = 64
 
 // prefetchRecord brings up to prefetch.Most bytes of a record on their way, and returns how many these are.
 func (t *Table) prefetchRecord(rec uint32) int {
-	off, size := t.at[rec], uint32(copyGuess)
+	off, size := t.at[rec], uint32(keyBytes)
 	if rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
 		size = min(t.at[rec+1]-off, prefetch.Most)
 	}
@@ -414,9 +417,9 @@ func (t *Table) PrefetchAt(off uint32, size int) {
 func (t *Table) PrefetchBytes() int {
 	last := t.count.Load() - 1
 	if int32(last) < 1 {
-		return copyGuess
+		return keyBytes
 	}
-	return int(max(copyGuess, min((t.at[last]-t.at[0])/last, prefetch.Most)))
+	return int(max(keyBytes, min((t.at[last]-t.at[0])/last, prefetch.Most)))
 }
 
 // Record is one record in the order of insertion, for conflict checks.

@@ -418,7 +418,9 @@ func TestInsertAll(t *testing.T) {
 		for _, cut := range []int{0, 1} {
 			kinds := []base.Kind{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindRangeDelete}
 			one := newFixed(n+1, 64<<10, 100)
+			last := 0 // where the last one begins
 			for range n {
+				last = one.off
 				key := fmt.Appendf(nil, "key%02d", rng.IntN(40))
 				kind := kinds[rng.IntN(len(kinds))]
 				value := bytes.Repeat([]byte{'v'}, rng.IntN(150))
@@ -435,7 +437,7 @@ func TestInsertAll(t *testing.T) {
 			copy(all.buf, one.buf)
 			end := one.off
 			if n > 0 && cut > 0 { // the last one finds no room
-				end = int(one.Offset(uint32(n - 1)))
+				end = last
 			}
 			if count, ended := all.InsertAll(0, one.off); count != room || ended != end {
 				t.Fatalf("%d of %d entries, which end at %d: %d, at %d", room, n, end, count, ended)

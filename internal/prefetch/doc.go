@@ -2,7 +2,7 @@
 //
 // # What it provides
 //
-// Lines and Word, which are the processor's instruction for that, and Ahead, which says how far ahead of a walk over
+// Lines, Byte and Word, which are the processor's instruction for that, and Ahead, which says how far ahead of a walk over
 // rows that lie anywhere in memory to use it. To load a byte of what is wanted soon does not do in its
 // place: a processor looks some hundred instructions ahead, and stands still behind loads that no cache
 // answers, where the instruction is over at once. Nor does it know how long a value is: by itself it brings
@@ -14,6 +14,6 @@
 //
 // # Concurrency
 //
-// Lines and Word may be called for any memory, whoever writes to it meanwhile, mapped or not: it changes nothing
+// The instruction may be used for any memory, whoever writes to it meanwhile, mapped or not: it changes nothing
 // and never fails. An Ahead is for one goroutine.
 package prefetch

@@ -19,3 +19,9 @@ TEXT ·Word(SB), NOSPLIT, $0-8
 	MOVQ w+0(FP), AX
 	PREFETCHT0 (AX)
 	RET
+
+// func Byte(p *byte)
+TEXT ·Byte(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), AX
+	PREFETCHT0 (AX)
+	RET

@@ -19,3 +19,9 @@ TEXT ·Word(SB), NOSPLIT, $0-8
 	MOVD w+0(FP), R0
 	PRFM (R0), PLDL1KEEP
 	RET
+
+// func Byte(p *byte)
+TEXT ·Byte(SB), NOSPLIT, $0-8
+	MOVD p+0(FP), R0
+	PRFM (R0), PLDL1KEEP
+	RET

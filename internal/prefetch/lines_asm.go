@@ -15,3 +15,8 @@ func lines(p *byte, n int)
 //
 //go:noescape
 func Word(w *atomic.Uint64)
+
+// Byte brings the line of a byte on its way, as Lines does.
+//
+//go:noescape
+func Byte(p *byte)

@@ -6,5 +6,8 @@ import "sync/atomic"
 
 func lines(*byte, int) {}
 
+// Byte does nothing.
+func Byte(*byte) {}
+
 // Word does nothing.
 func Word(*atomic.Uint64) {}

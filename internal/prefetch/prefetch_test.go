@@ -21,12 +21,12 @@ func TestLines(t *testing.T) {
 }
 
 // A walk has every row brought once, before it comes there, but for the one it begins with and those it leaps
-// over, and not more of them ahead than are to be.
+// over, and not more of them ahead than are to be; whether it asks at each row or when it is due.
 func TestAhead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var a Ahead
-	for range 1000 {
-		n, size := rng.IntN(100), rng.IntN(8<<10)
+	for range 2000 {
+		n, size, always := rng.IntN(100), rng.IntN(8<<10), rng.IntN(2) == 0
 		row := rng.IntN(n + 1)
 		a.Begin(row)
 		brought := row + 1 // up to here
@@ -34,6 +34,12 @@ func TestAhead(t *testing.T) {
 		for row++; row <= n; row++ {
 			if rng.IntN(10) == 0 {
 				row = min(row+rng.IntN(30), n)
+			}
+			if !always && !a.Due(row) {
+				if brought < min(row+2, n) {
+					t.Fatalf("row %d of %d: not due, and those before %d are brought", row, n, brought)
+				}
+				continue
 			}
 			from, to := a.Next(row, n)
 			switch {
@@ -57,6 +63,9 @@ func TestAheadWithoutBegin(t *testing.T) {
 	for _, first := range []int{40, 3} {
 		brought := first
 		for row := first; row < first+50; row++ {
+			if !a.Due(row) {
+				continue
+			}
 			from, to := a.Next(row, 100)
 			if from > brought || to < row+2 {
 				t.Fatalf("row %d: rows %d to %d, after those before %d", row, from, to, brought)
@@ -97,10 +106,12 @@ func BenchmarkScattered(b *testing.B) {
 			if i%values == 0 {
 				a.Begin(0)
 			}
-			from, to := a.Next(i%values, values)
-			for k := from; k < to; k++ {
-				Lines(value(k))
-				a.Took(size)
+			if a.Due(i % values) {
+				from, to := a.Next(i%values, values)
+				for k := from; k < to; k++ {
+					Lines(value(k))
+					a.Took(size)
+				}
 			}
 			kept += sum(value(i))
 		}

@@ -16,6 +16,7 @@ func TestProtected(t *testing.T) {
 	Lines(m)
 	Lines(m[len(m)-1:])
 	Lines(m[1:77])
+	Byte(&m[77])
 	var none *atomic.Uint64
 	Word(none)
 }

@@ -21,7 +21,7 @@ type Iter struct {
 	// Of the row:
 	key   []byte
 	inMem bool        // it is in a memtable
-	entry frame.Entry // if so
+	entry frame.Entry // of it, once somebody has asked for a value
 	c     *cursor     // the last one used
 
 	uses int
@@ -51,13 +51,17 @@ func (it *Iter) place(i int) bool {
 	if it.i = -1; it.err != nil || i < 0 || i >= len(it.rows) {
 		return false
 	}
-	n, b, row, inTable := it.rows[i].place()
-	if !inTable {
-		it.inMem = true
-		it.memory[n].Entry(&it.entry, it.rows[i].offset())
-		it.key, it.i = it.entry.Key, i
+	if r := it.rows[i]; !r.inTable() {
+		it.inMem, it.i = true, i
+		if n, rec, offset := r.record(); it.values { // which stand behind the keys
+			it.memory[n].EntryAt(&it.entry, offset)
+			it.key = it.entry.Key
+		} else {
+			it.key = it.memory[n].Key(rec)
+		}
 		return true
 	}
+	n, b, row := it.rows[i].place()
 	if it.inMem = false; it.c == nil || it.c.number != n {
 		it.c = it.cursor(n)
 		it.uses++
@@ -152,7 +156,9 @@ func (it *Iter) Next() bool {
 	if it.i < 0 {
 		return false
 	}
-	it.lookAhead(it.i + 1)
+	if it.ahead.Due(it.i + 1) {
+		it.lookAhead(it.i + 1)
+	}
 	return it.place(it.i + 1)
 }
 
@@ -178,23 +184,21 @@ func (it *Iter) Stride(limit []byte) int {
 	return end - it.i - 1
 }
 
-// keyBytes is about how far the key of a record in a memtable reaches.
-const keyBytes = 32
-
 // lookAhead makes sure that the rows behind number i are on their way to the processor: the
 // order of keys is not that in memory, so every one is a cache miss.
 func (it *Iter) lookAhead(i int) {
 	from, to := it.ahead.Next(i, len(it.rows))
 	for _, r := range it.rows[from:to] {
-		if n, b, row, inTable := r.place(); !inTable {
-			size := keyBytes
-			if it.values {
-				size = it.sizes[n]
+		if r.inTable() {
+			n, b, row := r.place()
+			if c := it.find(n); c != nil {
+				it.ahead.Took(c.Prefetch(b, row))
 			}
-			it.memory[n].PrefetchAt(r.offset(), size)
-			it.ahead.Took(size)
-		} else if c := it.find(n); c != nil {
-			it.ahead.Took(c.Prefetch(b, row))
+		} else if n, rec, offset := r.record(); it.values {
+			it.memory[n].PrefetchAt(offset, it.sizes[n])
+			it.ahead.Took(it.sizes[n])
+		} else {
+			it.memory[n].PrefetchKey(rec)
 		}
 	}
 }
@@ -205,11 +209,11 @@ func (it *Iter) Valid() bool { return it.i >= 0 }
 // Key implements base.Iterator.
 func (it *Iter) Key() []byte { return it.key }
 
-// Seq implements base.Iterator, but of a row in a memtable it returns the snapshot's sequence: whatever
-// is merged with it came later, and whoever reads it sees that (E15).
+// Seq implements base.Iterator.
 func (it *Iter) Seq() uint64 {
 	if it.inMem {
-		return it.Snapshot
+		n, rec, _ := it.rows[it.i].record()
+		return it.memory[n].FirstSeq() + uint64(rec)
 	}
 	return it.c.Seq()
 }
@@ -219,11 +223,15 @@ func (it *Iter) Kind() base.Kind { return base.KindPut }
 
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {
-	it.values = true
-	if it.inMem {
-		return it.entry.Value, nil
+	first := !it.values
+	if it.values = true; !it.inMem {
+		return it.c.Value()
 	}
-	return it.c.Value()
+	if first {
+		n, _, offset := it.rows[it.i].record()
+		it.memory[n].EntryAt(&it.entry, offset)
+	}
+	return it.entry.Value, nil
 }
 
 // Err implements base.Iterator.

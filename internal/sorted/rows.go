@@ -44,12 +44,19 @@ type row struct {
 // RowBytes is what a row takes.
 const RowBytes = 16
 
-// A place is that of a record in the buffer of a memtable, or of a row in a block of a table: one bit
-// tells which, 15 are the number of the memtable or table, 32 that of the block, 16 of the row. The
-// offset of a record has the 32 bits of a row and of the lower half of a block. (The record's number
-// would be as short, but leads to it by way of two columns: two more misses of the processor's caches.)
+// A place is that of a record in a memtable, or of a row in a block of a table, which one bit tells. Of a record
+// 9 bits are the number of the memtable, 24 its own, and 30 where it stands in the buffer: its number leads there
+// too, but by way of a column, which is one more miss of the processor's caches. Of a row 15 bits are the number of the
+// table, 32 that of the block, and 16 its own.
 const (
-	inTable    = 1 << 63
+	inTable = 1 << 63
+
+	memoryAt   = 54
+	mostMemory = 1<<9 - 1
+	recordAt   = 30
+	mostRecord = 1<<24 - 1
+	mostOffset = 1<<30 - 1
+
 	numberAt   = 48
 	mostNumber = 1<<15 - 1
 	blockAt    = 16
@@ -57,10 +64,16 @@ const (
 	mostRow    = 1<<16 - 1
 )
 
-func (r row) offset() uint32 { return uint32(r.at) }
+func (r row) inTable() bool { return r.at&inTable != 0 }
 
-func (r row) place() (number, block, row int, table bool) {
-	return int(r.at >> numberAt & mostNumber), int(r.at >> blockAt & mostBlock), int(r.at & mostRow), r.at&inTable != 0
+// record returns the number of a memtable, that of a record of it, and the record's offset.
+func (r row) record() (memory int, rec, offset uint32) {
+	return int(r.at >> memoryAt), uint32(r.at >> recordAt & mostRecord), uint32(r.at & mostOffset)
+}
+
+// place returns the numbers of a table, of a block of it, and of a row of that.
+func (r row) place() (number, block, row int) {
+	return int(r.at >> numberAt & mostNumber), int(r.at >> blockAt & mostBlock), int(r.at & mostRow)
 }
 
 // Of reports whether r can be read together with a State: that has the same tables, the same
@@ -133,7 +146,7 @@ func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 			return nil
 		}
 	}
-	if len(rs.Handles) > mostNumber || len(r.memory) > mostNumber {
+	if len(rs.Handles) > mostNumber || len(r.memory) > mostMemory {
 		return nil
 	}
 	its, ok := b.sources(r, rs, snapshot)
@@ -195,7 +208,7 @@ func (b *Builder) sources(r *Rows, rs *tree.State, snapshot uint64) (s sources, 
 	if len(r.memory) > 0 {
 		chunks, ok := b.Order.Append(nil, nil, r.memory, snapshot)
 		for _, c := range chunks {
-			s.add(c.(*memtable.Iter), b, func() (uint64, bool) { return placeOf(c.(*memtable.Iter)), true })
+			s.add(c.(*memtable.Iter), b, func() (uint64, bool) { return placeOf(c.(*memtable.Iter)) })
 		}
 		if !ok {
 			return s, false
@@ -215,9 +228,9 @@ func (b *Builder) sources(r *Rows, rs *tree.State, snapshot uint64) (s sources, 
 	return s, true
 }
 
-func placeOf(it *memtable.Iter) uint64 {
-	number, offset := it.At()
-	return uint64(number)<<numberAt | uint64(offset)
+func placeOf(it *memtable.Iter) (uint64, bool) {
+	number, rec, offset := it.At()
+	return uint64(number)<<memoryAt | uint64(rec)<<recordAt | uint64(offset), rec <= mostRecord && offset <= mostOffset
 }
 
 func placeIn(number int, it *table.Iter) (uint64, bool) {
