@@ -9,7 +9,6 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
-	"github.com/cairndb/cairn/internal/prefetch"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
@@ -104,9 +103,6 @@ func (t *Table) SetBase(first uint64) { t.base = first }
 
 // Memory returns the off-heap memory given to New, for its owner to recycle.
 func (t *Table) Memory() []byte { return t.mem }
-
-// Buffer returns the buffer the entries stand in.
-func (t *Table) Buffer() []byte { return t.buf }
 
 // Len returns the number of records, truncated ones left out.
 func (t *Table) Len() int { return int(min(t.count.Load(), t.limit.Load())) }
@@ -209,11 +205,6 @@ func (t *Table) insertAhead(from, to int) (count, end int) {
 
 // slotsAhead: the slots of so many entries are on their way to the processor at a time.
 const slotsAhead = 8
-
-// PrefetchSlot brings what an Insert of a key with the hash needs first on its way to the processor.
-func (t *Table) PrefetchSlot(hash uint64) {
-	prefetch.Word(&t.slots[t.home(uint32(hash>>32))])
-}
 
 // home returns the slot at which the search for a tag begins.
 func (t *Table) home(tag uint32) uint32 { return tag * golden >> t.shift }
@@ -373,54 +364,6 @@ func (t *Table) Value(rec uint32) []byte {
 
 // EntryAt sets e to the record that stands at an offset of the buffer.
 func (t *Table) EntryAt(e *frame.Entry, off uint32) { e.Decode(t.buf[off:]) }
-
-// Prefetch brings the key of a record, and with value up to prefetch.Most bytes of all of it, on its way to the
-// processor. It returns how many bytes these are.
-func (t *Table) Prefetch(rec uint32, value bool) int {
-	t.PrefetchKey(rec)
-	if value {
-		return t.prefetchRecord(rec)
-	}
-	return keyBytes
-}
-
-// PrefetchKey brings the key of a record, or its beginning, on its way to the processor.
-func (t *Table) PrefetchKey(rec uint32) {
-	if at := t.copyAt(rec); at != 0 {
-		prefetch.Byte(&t.copies[at-1])
-	} else {
-		prefetch.Byte(&t.buf[t.at[rec]])
-	}
-}
-
-// keyBytes is about what is brought on its way of a key.
-const keyBytes = 64
-
-// prefetchRecord brings up to prefetch.Most bytes of a record on their way, and returns how many these are.
-func (t *Table) prefetchRecord(rec uint32) int {
-	off, size := t.at[rec], uint32(keyBytes)
-	if rec+1 < t.count.Load() { // what was written before the next one is its own, as a rule
-		size = min(t.at[rec+1]-off, prefetch.Most)
-	}
-	t.PrefetchAt(off, int(size))
-	return int(size)
-}
-
-// PrefetchAt brings size bytes of the buffer, from an offset on, on their way to the processor.
-func (t *Table) PrefetchAt(off uint32, size int) {
-	rest := t.buf[off:]
-	prefetch.Lines(rest[:min(size, len(rest))])
-}
-
-// PrefetchBytes returns how many bytes of a record PrefetchAt is to bring: about what records take on average,
-// prefetch.Most at most, and at least their keys.
-func (t *Table) PrefetchBytes() int {
-	last := t.count.Load() - 1
-	if int32(last) < 1 {
-		return keyBytes
-	}
-	return int(max(keyBytes, min((t.at[last]-t.at[0])/last, prefetch.Most)))
-}
 
 // Record is one record in the order of insertion, for conflict checks.
 type Record struct {

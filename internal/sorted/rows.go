@@ -130,8 +130,8 @@ type Builder struct {
 
 // Build puts the rows that a snapshot sees of a State, which the caller keeps, in order. It
 // returns nil where that cannot be: there are range tombstones, tables that no manifest names yet
-// or that are newer than the snapshot, or too many rows; or it was stopped, or a table cannot be
-// read, which is the business of who asks for its rows.
+// or that are newer than the snapshot, too many rows, or a memtable larger than a place can tell; or it
+// was stopped, or a table cannot be read, which is the business of who asks for its rows.
 func (b *Builder) Build(rs *tree.State, snapshot uint64) *Rows {
 	r := &Rows{Snapshot: snapshot, version: rs.Version, layers: rs.Layers, handles: rs.Handles, runs: len(rs.Runs)}
 	for _, l := range slices.Backward(rs.Layers) {
