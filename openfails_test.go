@@ -150,15 +150,7 @@ func killedFull(t *testing.T, d cairn.Durability) (whole *memfs.FS, want map[str
 	check(t, db.Close())
 	db, err = cairn.Open("/db", opts)
 	check(t, err)
-	check(t, db.Update(func(tx *cairn.Tx) error {
-		for i := range 40 {
-			if err := tx.Put(b(fmt.Sprint("tx", i)), b(strings.Repeat("x", 8<<10))); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	full := disk.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.sst", Do: faultfs.NoSpace(), Sticky: true})
+	full := largeThenFull(t, db, disk)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i, err := 0, error(nil); i < 120; i++ {
 		noise := make([]byte, 6<<10)
@@ -187,6 +179,30 @@ func killedFull(t *testing.T, d cairn.Durability) (whole *memfs.FS, want map[str
 	return whole, want
 }
 
+// largeThenFull commits a large transaction, behind whose tables no other is made: those of what was
+// committed before come first, and so only the log names it. Those of transactions that found no
+// space leave numbers that are nowhere.
+func largeThenFull(t *testing.T, db *cairn.DB, disk *faultfs.FS) *faultfs.Handle {
+	t.Helper()
+	for tables := int64(0); ; tables++ {
+		put(t, db, fmt.Sprint("before", tables), "1")
+		full := disk.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.sst", At: tables + 1, Do: faultfs.NoSpace(), Sticky: true})
+		err := db.Update(func(tx *cairn.Tx) error {
+			for i := range 40 {
+				if err := tx.Put(b(fmt.Sprint("tx", i)), b(strings.Repeat("x", 8<<10))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			return full
+		}
+		expect(t, err, cairn.ErrNoSpace)
+		full.Stop()
+	}
+}
+
 // TestOpenInSteps: a store that was killed on a full disk is opened in the space for the table of one
 // memtable, which is recorded before the next one is made; wherever the power goes meanwhile, or the
 // space, nothing is lost. (Open wanted the space for all of the log at once, and the store stayed shut.)
@@ -202,11 +218,66 @@ func openInSteps(t *testing.T, d cairn.Durability) {
 	if steps < 3 || more > 64<<10 {
 		t.Errorf("%d manifests: it went in one, or %d bytes were needed", steps, more)
 	}
-	one := 100 // of so many power cuts is tried
-	if testing.Short() {
-		one = 500
+	cuts := cutSome(t, m, want)
+	failed := failEach(t, whole, more, ops, want, syscall.EIO, vfs.ErrNoSpace)
+	t.Logf("%d kB more than the store had, of %d kB: %d manifests, %d power cuts, %d failures", more>>10, whole.Used()>>10, steps, cuts, failed)
+}
+
+// TestOpenWithoutASector: what a flush has left may have taken all there was, with a number behind those
+// that the manifest knows, or one that it knows to be taken: Open needs nothing but that. (It made a
+// manifest first, and failed for ever.)
+func TestOpenWithoutASector(t *testing.T) {
+	whole, want := killedFull(t, cairn.Relaxed)
+	left, err := whole.ReadFile("/db/009999.sst")
+	check(t, err)
+	check(t, whole.Remove("/db/009999.sst"))
+	for _, num := range []int{unusedNum(t, whole), 9999} {
+		m := whole.Clone()
+		check(t, m.WriteFile(fmt.Sprintf("/db/%06d.sst", num), append(left[:32:32], make([]byte, 2<<20)...)))
+		m, more, manifests, ops := leastSpace(t, m, want)
+		if more > 0 || manifests < 3 {
+			t.Errorf("left under number %d: %d bytes were needed, for %d manifests", num, more, manifests)
+		}
+		cuts := cutSome(t, m, want)
+		t.Logf("left under number %d: %d operations, %d manifests, %d power cuts", num, ops, manifests, cuts)
 	}
-	journal, cuts, r := m.Journal(), 0, rand.New(rand.NewPCG(3, 4))
+}
+
+// unusedNum returns the number of no file that is there, behind the manifest's and before the last segment's.
+func unusedNum(t *testing.T, m *memfs.FS) int {
+	t.Helper()
+	used, first, last := map[int]bool{}, 0, 0
+	for _, name := range m.Files() {
+		num := 0
+		switch base := filepath.Base(name); {
+		case strings.HasPrefix(base, "MANIFEST-"):
+			fmt.Sscanf(base, "MANIFEST-%d", &num)
+			first = num
+		case strings.HasSuffix(base, ".log"):
+			fmt.Sscanf(base, "%d.log", &num)
+			last = max(last, num)
+		default:
+			fmt.Sscanf(base, "%d.", &num)
+		}
+		used[num] = true
+	}
+	for num := first + 1; num < last; num++ {
+		if !used[num] {
+			return num
+		}
+	}
+	t.Fatalf("no number is unused between %d and %d: %v", first, last, m.Files())
+	return 0
+}
+
+// cutSome tries one of so many power cuts of what m's journal holds, and returns how many.
+func cutSome(t *testing.T, m *memfs.FS, want map[string]string) (cuts int) {
+	t.Helper()
+	one := 10
+	if testing.Short() {
+		one = 50
+	}
+	journal, r := m.Journal(), rand.New(rand.NewPCG(3, 4))
 	for at := range journal.Len() + 1 {
 		for choice := range journal.Choices(at, memfs.Plan{Random: 2}) {
 			if r.IntN(one) == 0 {
@@ -217,8 +288,7 @@ func openInSteps(t *testing.T, d cairn.Durability) {
 			}
 		}
 	}
-	failed := failEach(t, whole, more, ops, want, syscall.EIO, vfs.ErrNoSpace)
-	t.Logf("%d kB more than the store had, of %d kB: %d manifests, %d power cuts, %d failures", more>>10, whole.Used()>>10, steps, cuts, failed)
+	return cuts
 }
 
 // leastSpace opens a store on a disk that is full but for more bytes, the least that is enough, and

@@ -41,6 +41,22 @@ func Obsolete(names []string, s *State, keep func(t base.FileType, num uint64) b
 	return garbage
 }
 
+// EarlierMayNeed reports whether a file that s does not need may be needed by a state that Recover finds
+// instead of it after a power cut: one of fewer edits, or of the manifest before, which CURRENT names
+// again. So those for which it is false can go without another sync. Of tables that only the log names
+// it knows nothing. Only Recover's states can tell; of others it is always true.
+func (s *State) EarlierMayNeed(t base.FileType, num uint64) bool {
+	switch t {
+	case base.FileTemp:
+		return false
+	case base.FileManifest:
+		return num < s.Manifest
+	case base.FileTable:
+		return s.gone == nil || s.gone[num] || num < s.firstNum
+	}
+	return true
+}
+
 // numbered reports whether files of type t come and go with their numbers.
 func numbered(t base.FileType) bool {
 	return t == base.FileLog || t == base.FileTable || t == base.FileManifest || t == base.FileTemp

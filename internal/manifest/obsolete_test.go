@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 func TestObsolete(t *testing.T) {
@@ -45,5 +47,63 @@ func TestFirstFreeNum(t *testing.T) {
 		if got := FirstFreeNum(c.names, c.s); got != c.want {
 			t.Errorf("%v: %d, want %d", c.names, got, c.want)
 		}
+	}
+}
+
+// TestEarlierMayNeed: of the files that the last state does not need, those that any state before it
+// names, in this manifest or one before, stay; those that none has named, though their numbers were
+// taken, may go.
+func TestEarlierMayNeed(t *testing.T) {
+	stay, gone := 0, 0
+	for seed := range uint64(50) {
+		rng, fsys := rand.New(rand.NewPCG(seed, 1)), memfs.New()
+		l := newLog(t, fsys, segments(2))
+		first, named := uint64(3), map[uint64]bool{} // by any state
+		for range 30 {
+			mustAppend(t, l, randomEdit(rng, l.State()))
+			for _, m := range l.State().Version.Tables() {
+				named[m.Num] = true
+			}
+			if rng.IntN(10) == 0 {
+				first = l.State().NextFileNum + 5
+				next, err := l.Rotate(first - 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = next
+			}
+		}
+		s := mustRecover(t, fsys)
+		for num := range s.NextFileNum + 20 {
+			switch may := s.EarlierMayNeed(base.FileTable, num); {
+			case levelOf(s.Version, num) >= 0: // not asked about
+			case named[num] && !may:
+				t.Errorf("seed %d: table %d may go, but a state before named it", seed, num)
+			case !named[num] && num >= first && may:
+				t.Errorf("seed %d: table %d has to stay, but no state has named it", seed, num)
+			case may:
+				stay++
+			default:
+				gone++
+			}
+		}
+		if s.EarlierMayNeed(base.FileTemp, 3) || s.EarlierMayNeed(base.FileManifest, first) || !s.EarlierMayNeed(base.FileLog, s.NextFileNum) {
+			t.Errorf("seed %d: a temporary file, or a manifest behind %d, has to stay; or a log may go", seed, first-1)
+		}
+		if first > 3 && !s.EarlierMayNeed(base.FileManifest, 1) {
+			t.Errorf("seed %d: manifest 1 may go, before %d", seed, first-1)
+		}
+		if a, err := s.Apply(stamped(9000)); err != nil || !a.EarlierMayNeed(base.FileTable, a.NextFileNum+1) {
+			t.Errorf("seed %d: a state that is not Recover's says that a table may go (%v)", seed, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stay < 500 || gone < 500 {
+		t.Errorf("%d tables stay, %d go: is anything tested?", stay, gone)
 	}
 }

@@ -87,6 +87,7 @@ func decode(buf []byte, name string, c current) (*State, error) {
 	}
 	s.Manifest = c.Manifest
 	s.NextFileNum = max(s.NextFileNum, c.Manifest+1)
+	s.firstNum = max(s.firstNum, c.Manifest+1)
 	return s, nil
 }
 

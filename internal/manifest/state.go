@@ -24,7 +24,9 @@ type State struct {
 	Clean bool // the manifest is sealed: the store was closed, or made, as a whole
 	Tail  Tail // what Recover dropped of the manifest itself
 
-	unknown bool
+	firstNum uint64          // NextFileNum as of the manifest's snapshot
+	gone     map[uint64]bool // tables that later edits of it have removed; nil: not known
+	unknown  bool
 }
 
 // Tail reports bytes at the end of a manifest that are no whole edits.
@@ -49,7 +51,7 @@ func (s *State) Apply(e *Edit) (*State, error) {
 		return nil, err
 	}
 	next := *s
-	next.Version, next.Clean, next.Tail = version, false, Tail{}
+	next.Version, next.Clean, next.Tail, next.gone = version, false, Tail{}, nil
 	next.Segments = slices.Clone(s.Segments)
 	return &next, next.advance(e)
 }
@@ -144,7 +146,9 @@ type fold struct {
 }
 
 func newFold(store base.ID) *fold {
-	return &fold{state: *NewState(store), tables: make(map[uint64]Added)}
+	f := &fold{state: *NewState(store), tables: make(map[uint64]Added)}
+	f.state.gone = make(map[uint64]bool)
+	return f
 }
 
 func (f *fold) apply(e *Edit) error {
@@ -153,6 +157,7 @@ func (f *fold) apply(e *Edit) error {
 			return badEdit("table %d is removed from level %d but is not there", r.Num, r.Level)
 		}
 		delete(f.tables, r.Num)
+		f.state.gone[r.Num] = true
 	}
 	for _, a := range e.Added {
 		if err := a.check(); err != nil {
@@ -163,7 +168,13 @@ func (f *fold) apply(e *Edit) error {
 		}
 		f.tables[a.Table.Num] = a
 	}
-	return f.state.advance(e)
+	if err := f.state.advance(e); err != nil {
+		return err
+	}
+	if f.state.firstNum == 0 {
+		f.state.firstNum = f.state.NextFileNum
+	}
+	return nil
 }
 
 // finish returns the state after the edits folded so far. Its tables do not share

@@ -12,7 +12,8 @@ import (
 )
 
 // runInSteps replays the log where there is not the space for tables of all of it: what an
-// interrupted flush or merge has left is removed first, and then each memtable becomes a table of
+// interrupted flush or merge has left is removed first (it may have taken the last block, so what needs
+// no new manifest for that goes before there is one), and then each memtable becomes a table of
 // its own, is recorded, and its log removed before the next one does. So there has to be space for
 // one, as the running store puts it aside; a store that was killed on a full disk can be opened
 // again. What is recorded stays, whatever becomes of the rest: a prefix of the log is in tables, and
@@ -23,17 +24,26 @@ func (r *Log) runInSteps(names []string) error {
 	if err != nil {
 		return err
 	}
+	logged := func(t base.FileType, num uint64) bool { return t == base.FileTable && kept[num] }
+	earlier := func(t base.FileType, num uint64) bool { return logged(t, num) || r.State.EarlierMayNeed(t, num) }
+	if err := r.clean(names, earlier); err != nil { // else there may not be the space for a manifest
+		return err
+	}
 	if err := r.record(); err != nil { // what the manifest says is durable then
 		return err
 	}
-	needed := func(t base.FileType, num uint64) bool {
-		return t == base.FileLog && num >= r.State.LogStart || t == base.FileTable && kept[num]
+	later := func(t base.FileType, num uint64) bool {
+		return logged(t, num) || t == base.FileLog && num >= r.State.LogStart
 	}
-	if err := directory.Clean(r.FS, r.Dir, r.State, names, needed, nil); err != nil {
+	if err := r.clean(names, later); err != nil {
 		return err
 	}
 	r.inSteps, r.Together = true, 0
 	return r.run(names)
+}
+
+func (r *Log) clean(names []string, needed func(t base.FileType, num uint64) bool) error {
+	return directory.Clean(r.FS, r.Dir, r.State, names, needed, nil)
 }
 
 // look replays the log without writing, and returns the numbers of the tables that it names.
