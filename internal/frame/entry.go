@@ -80,6 +80,11 @@ func (e *Entry) Decode(b []byte) (n int) {
 
 // Key returns the key of the entry that begins b, whose value need not be there; nil if that is none.
 func Key(b []byte) []byte {
+	if len(b) > 2 && b[1]|b[2] < 0x80 && base.Kind(b[0]) == base.KindPut { // as most are
+		if end := 3 + int(b[1]); end <= len(b) {
+			return b[3:end:end]
+		}
+	}
 	if len(b) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@
 // Puts and gets never touch an ordered structure. Order is made when somebody
 // asks (order.go, sort.go): what is new since the last time is sorted as one chunk, and
 // chunks merge geometrically. A chunk has the first bytes of its keys together in memory
-// (chunk.go). A Stack is the order of several tables, as one; a table has one of its own,
+// (chunk.go); if these are the whole keys, no record is read to walk them. A Stack is the order of several tables, as one; a table has one of its own,
 // for who writes it out and for transactions.
 //
 // # Concurrency

@@ -1,6 +1,7 @@
 package memtable
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -32,7 +33,7 @@ func (its *Iters) over(dst []base.Iterator, s *set, c *chunks, upTo uint64) []ba
 	for i := range c.sorted {
 		if len(c.sorted[i].refs) > 0 {
 			it := its.take()
-			*it = Iter{set: *s, c: &c.sorted[i], refs: c.sorted[i].refs, upTo: upTo, i: -1}
+			it.init(s, &c.sorted[i], upTo)
 			dst = append(dst, it)
 		}
 	}
@@ -53,7 +54,7 @@ func (its *Iters) take() *Iter {
 // Reset takes the iterators back, which nobody may use any more.
 func (its *Iters) Reset() {
 	for _, it := range its.all[:its.used] {
-		*it = Iter{}
+		*it = Iter{whole: it.whole}
 	}
 	its.used = 0
 }
@@ -68,19 +69,35 @@ type Iter struct {
 	i    int
 
 	// Of the record at position i:
-	t    *Table
-	rec  uint32
-	kind base.Kind
-	key  []byte
+	t   *Table
+	rec uint32
+	key []byte
+
+	// Where the chunk is exact the key is whole: what is common to all, which stands there, and the head. No
+	// record is read for it.
+	exact bool
+	whole []byte
 
 	values bool // somebody asked for a value
 	ahead  prefetch.Ahead
+}
+
+// init makes it an iterator over a chunk of the tables, up to a sequence, that stands nowhere.
+func (it *Iter) init(s *set, c *chunk, upTo uint64) {
+	*it = Iter{set: *s, c: c, refs: c.refs, upTo: upTo, i: -1, exact: c.exact(), whole: it.whole}
+	if it.exact {
+		it.whole = append(append(it.whole[:0], c.common...), make([]byte, 8)...)
+		it.key = it.whole[:c.length]
+	}
 }
 
 // lookAhead makes sure that the keys behind position i, and their values if values are asked for, are on
 // their way to the processor: the order of keys is not that in memory, so every one is a cache miss.
 // Older versions are passed over.
 func (it *Iter) lookAhead(i int) {
+	if it.exact && !it.values {
+		return
+	}
 	from, to := it.ahead.Next(i, len(it.refs))
 	for _, r := range it.refs[from:to] {
 		if r.at&older == 0 {
@@ -106,8 +123,11 @@ func (it *Iter) settle(step int) bool {
 			shown = rec < t.limit.Load()
 		}
 		if shown {
-			it.t, it.rec = t, rec
-			it.kind, it.key = t.key(rec)
+			if it.t, it.rec = t, rec; it.exact {
+				binary.BigEndian.PutUint64(it.whole[len(it.whole)-8:], r.head)
+			} else {
+				_, it.key = t.key(rec)
+			}
 			return true
 		}
 		it.i += step
@@ -213,7 +233,7 @@ func (it *Iter) At() (table int, rec, offset uint32) {
 func (it *Iter) Seq() uint64 { return it.t.base + uint64(it.rec) }
 
 // Kind implements base.Iterator.
-func (it *Iter) Kind() base.Kind { return it.kind }
+func (it *Iter) Kind() base.Kind { return it.refs[it.i].kind() }
 
 // Value implements base.Iterator.
 func (it *Iter) Value() ([]byte, error) {

@@ -232,9 +232,8 @@ func (t *Table) key(rec uint32) (base.Kind, []byte) {
 		end := 2 + int(b[1])
 		return base.Kind(b[0]), b[2:end:end]
 	}
-	var e frame.Entry
-	t.decode(&e, rec)
-	return e.Kind, e.Key
+	b := t.buf[t.at[rec]:]
+	return base.Kind(b[0]), frame.Key(b)
 }
 
 // copyAt returns 1 + the offset of the copy of a record's key, 0 if there is none.

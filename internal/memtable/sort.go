@@ -3,7 +3,6 @@ package memtable
 import (
 	"bytes"
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -13,16 +12,19 @@ import (
 // ref leads to a record, in the order of a set of tables.
 type ref struct {
 	head uint64 // eight bytes of its key behind what all keys of the chunk begin with
-	at   uint64 // number of the table<<33 | number of the record<<1 | 1 if the ref before is of the same key
+	at   uint64 // number of the table<<34 | number of the record<<2 | kind<<1 | 1 if it is an older version
 }
 
 // older marks the ref of a version that is not the newest of its key in the chunk.
 const older = 1
 
-func makeRef(num, rec uint32, head uint64) ref { return ref{head, uint64(num)<<33 | uint64(rec)<<1} }
+func makeRef(num, rec uint32, kind base.Kind, head uint64) ref {
+	return ref{head, uint64(num)<<34 | uint64(rec)<<2 | uint64(kind)<<1}
+}
 
-func (r ref) num() uint32 { return uint32(r.at >> 33) }
-func (r ref) rec() uint32 { return uint32(r.at >> 1) }
+func (r ref) num() uint32     { return uint32(r.at >> 34) }
+func (r ref) rec() uint32     { return uint32(r.at >> 2) }
+func (r ref) kind() base.Kind { return base.Kind(r.at >> 1 & 1) } // put or delete
 
 // newerFirst orders refs of one key.
 func newerFirst(a, b ref) int { return cmp.Compare(b.at, a.at) }
@@ -47,64 +49,201 @@ type span struct {
 	from, to int
 }
 
-// sorter is the memory of a sort, which is used again unless it is large: the Go heap is
-// not counted to Memory.
-type sorter struct{ spare []ref }
-
-var sorters recycle.Pool[sorter]
-
-// keptRefs is how many refs a sorter may have room for that is kept: a megabyte.
-const keptRefs = 64 << 10
-
-func (s *sorter) recycle() {
-	if cap(s.spare) <= keptRefs {
-		sorters.Put(s)
-	}
-}
-
 // sortSpans returns the puts and deletes of some spans, which are given oldest first, by
 // key, newest first, but for those that others of sequences up to oldest hide.
 func (s *set) sortSpans(spans []span, oldest uint64) chunk {
-	mem := sorters.Get()
-	defer mem.recycle()
-	c, ok := gather(spans, fewKeys(spans))
+	m := sorters.Get()
+	defer m.recycle()
+	c, ok := m.gather(spans, fewKeys(spans))
 	if !ok {
-		c, _ = gather(spans, commonKey(spans))
+		c, _ = m.gather(spans, commonKey(spans))
 	}
-	mem.sort(c.refs)
-	if !c.exact() {
-		s.sortTies(c.refs)
+	ordered, differ := differing(m.heads)
+	if ordered {
+		c.refs = m.asTheyCome()
+		return c
 	}
+	m.sort(differ)
+	if c.exact() && m.whole {
+		c.refs = m.newest(oldest)
+		return c
+	}
+	c.refs = m.all()
+	s.sortTies(&c, m.mask)
 	s.markOlder(&c, oldest)
 	return c
 }
 
-// gather returns the puts and deletes of some spans as they come, and reports whether all of their
-// keys begin with common.
-func gather(spans []span, common []byte) (c chunk, ok bool) {
+// sorter is the memory of a sort, which is used again unless it is large: the Go heap is
+// not counted to Memory.
+type sorter struct {
+	heads []uint64 // of puts and deletes, the oldest first
+	puts  []uint64 // bits of them: it is a put
+	parts []part   // where they stand
+	packing
+	keys []uint64 // of them, sorted: bits of the head<<width | how many are newer
+	more [2][]uint64
+}
+
+// part is consecutive records of a table, none of which is a range delete.
+type part struct {
+	start int    // how many heads there are before
+	first ref    // of the first record, without its head
+	seq   uint64 // of that
+}
+
+var sorters recycle.Pool[sorter]
+
+// keptRecords is how many records a sorter may have room for that is kept: a megabyte and a half at most.
+const keptRecords = 64 << 10
+
+func (m *sorter) recycle() {
+	if cap(m.heads) <= keptRecords {
+		sorters.Put(m)
+	}
+}
+
+// gather looks at the puts and deletes of some spans as they come, and reports whether all of their
+// keys begin with common. The chunk it returns has no refs yet.
+func (m *sorter) gather(spans []span, common []byte) (c chunk, ok bool) {
 	c.common = bytes.Clone(common)
 	total := 0
 	for _, sp := range spans {
 		total += sp.to - sp.from
 	}
-	c.refs = make([]ref, 0, total)
+	m.heads, m.parts = slices.Grow(m.heads[:0], total), m.parts[:0]
+	m.puts = slices.Grow(m.puts[:0], (total+63)/64)[:(total+63)/64]
+	clear(m.puts)
 	for _, sp := range spans {
-		for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
-			kind, key := sp.t.key(rec)
-			switch {
-			case kind == base.KindRangeDelete:
-				continue
-			case !bytes.HasPrefix(key, common):
-				return chunk{}, false
-			case len(c.refs) == 0:
-				c.length = len(key)
-			case len(key) != c.length:
-				c.length = 0
-			}
-			c.refs = append(c.refs, makeRef(sp.num, rec, base.HeadBehind(key, len(common))))
+		if !m.gatherSpan(sp, &c) {
+			return chunk{}, false
 		}
 	}
 	return c, true
+}
+
+// gatherSpan adds the records of a span, and reports whether all of their keys begin with c.common.
+func (m *sorter) gatherSpan(sp span, c *chunk) bool {
+	t, heads, puts, inPart := sp.t, m.heads, m.puts, false
+	common, length := c.common, c.length
+	for rec := uint32(sp.from); rec < uint32(sp.to); rec++ {
+		if t.copy == nil && rec+keysAhead < uint32(sp.to) {
+			t.PrefetchKey(rec + keysAhead)
+		}
+		kind, key := t.key(rec)
+		if kind == base.KindRangeDelete {
+			inPart = false
+			continue
+		}
+		if !bytes.HasPrefix(key, common) {
+			return false
+		}
+		n := len(heads)
+		if n == 0 {
+			length = len(key)
+		} else if len(key) != length {
+			length = 0
+		}
+		if !inPart {
+			inPart = true
+			m.parts = append(m.parts, part{n, makeRef(sp.num, rec, 0, 0), t.base + uint64(rec)})
+		}
+		heads = append(heads, base.HeadBehind(key, len(common)))
+		puts[n/64] |= uint64(kind) << (n % 64)
+	}
+	m.heads, c.length = heads, length
+	return true
+}
+
+// keysAhead: the keys of so many records are on their way to the processor at a time.
+const keysAhead = 16
+
+// differing reports whether each of some heads is greater than the one before, and which bits are not
+// the same in all of them.
+func differing(heads []uint64) (ordered bool, differ uint64) {
+	ordered = true
+	for i := 1; i < len(heads); i++ {
+		ordered = ordered && heads[i-1] < heads[i]
+		differ |= heads[i-1] ^ heads[i]
+	}
+	return ordered, differ
+}
+
+// ref returns the ref of the i-th head, without the head.
+func (m *sorter) ref(i int) ref {
+	low, high := 0, len(m.parts) // the part is in [low, high)
+	if m.parts[high-1].start <= i {
+		low = high - 1
+	}
+	for high-low > 1 {
+		if middle := int(uint(low+high) / 2); m.parts[middle].start <= i {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	p := &m.parts[low]
+	return ref{at: p.first.at + uint64(i-p.start)<<2 + m.puts[i/64]>>(i%64)&1<<1}
+}
+
+// asTheyCome returns the refs of all heads, which are sorted.
+func (m *sorter) asTheyCome() []ref {
+	refs := make([]ref, len(m.heads))
+	for i, head := range m.heads {
+		refs[i] = m.ref(i)
+		refs[i].head = head
+	}
+	return refs
+}
+
+// all returns the refs of all keys as they are sorted.
+func (m *sorter) all() []ref {
+	refs := make([]ref, len(m.keys))
+	for i, k := range m.keys {
+		refs[i] = m.sorted(k)
+	}
+	return refs
+}
+
+// sorted returns the ref of one of keys.
+func (m *sorter) sorted(key uint64) ref {
+	i := m.place(key)
+	r := m.ref(i)
+	if m.whole {
+		r.head = m.constant | m.expand(key>>m.width)
+	} else {
+		r.head = m.heads[i]
+	}
+	return r
+}
+
+// newest returns the refs of keys, which tell all keys apart, but for those that others of sequences up
+// to oldest hide. Older versions are marked.
+func (m *sorter) newest(oldest uint64) []ref {
+	visible := 0 // so many heads are of sequences up to oldest
+	for i, p := range m.parts {
+		end := len(m.heads)
+		if i+1 < len(m.parts) {
+			end = m.parts[i+1].start
+		}
+		if p.seq <= oldest {
+			visible = p.start + int(min(uint64(end-p.start), oldest-p.seq+1))
+		}
+	}
+	kept := m.keys[:1]
+	for _, k := range m.keys[1:] {
+		if last := kept[len(kept)-1]; k>>m.width != last>>m.width || m.place(last) >= visible {
+			kept = append(kept, k)
+		}
+	}
+	refs := make([]ref, len(kept))
+	for i, k := range kept {
+		refs[i] = m.sorted(k)
+		if i > 0 && refs[i].head == refs[i-1].head {
+			refs[i].at |= older
+		}
+	}
+	return refs
 }
 
 // fewKeys returns what some of the keys begin with: as a rule all of them do.
@@ -147,96 +286,17 @@ func (p *prefix) add(kind base.Kind, key []byte) {
 	}
 }
 
-// fewRefs are sorted by comparisons.
-const fewRefs = 128
-
-// sort sorts refs, which come by record, by head, and those of one head by record, the newest
-// first. Keys that come in order, as a load's often do, cost one look. Others are sorted by the
-// bits of their heads that are not the same everywhere, the last ones first (LSD radix sort).
-func (s *sorter) sort(refs []ref) {
-	ordered, differ := true, uint64(0)
-	for i := 1; i < len(refs); i++ {
-		ordered = ordered && refs[i-1].head < refs[i].head
-		differ |= refs[i-1].head ^ refs[i].head
-	}
-	if ordered {
-		return
-	}
-	if len(refs) <= fewRefs {
-		slices.SortFunc(refs, func(a, b ref) int { return cmp.Or(cmp.Compare(a.head, b.head), newerFirst(a, b)) })
-		return
-	}
-	slices.Reverse(refs) // every pass keeps the order of equals
-	s.spare = slices.Grow(s.spare[:0], len(refs))[:len(refs)]
-	from, to := refs, s.spare
-	for differ != 0 {
-		var d digit
-		d, differ = lastDigit(differ)
-		d.pass(from, to)
-		from, to = to, from
-	}
-	if &from[0] != &refs[0] {
-		copy(refs, from)
-	}
-}
-
-// digit is what one pass sorts by: up to eight bits of a head, of one byte or of two. Of decimal
-// numbers it is two decimal digits.
-type digit struct {
-	shift [2]uint // to where the parts stand in the digit
-	mask  [2]uint64
-}
-
-func (d *digit) of(head uint64) uint8 {
-	return uint8(head>>(d.shift[0]&63)&d.mask[0] | head>>(d.shift[1]&63)&d.mask[1])
-}
-
-// lastDigit returns the digit of the last of some bits, and the bits that it leaves.
-func lastDigit(differ uint64) (d digit, rest uint64) {
-	width := 0
-	for i := 0; i < 2 && differ != 0; i++ {
-		low := bits.TrailingZeros64(differ)
-		whole := differ & (0xFF << (low &^ 7)) // in one byte
-		n := bits.Len64(whole) - low
-		if width+n > 8 {
-			break
-		}
-		d.shift[i], d.mask[i] = uint(low-width), (1<<n-1)<<width
-		width += n
-		differ &^= whole
-	}
-	return d, differ
-}
-
-// pass copies refs in the order of a digit.
-func (d *digit) pass(from, to []ref) {
-	var next [256]int
-	for i := range from {
-		next[d.of(from[i].head)]++
-	}
-	sum := 0
-	for b, n := range next {
-		next[b] = sum
-		sum += n
-	}
-	for _, r := range from {
-		b := d.of(r.head)
-		to[next[b]] = r
-		next[b]++
-	}
-}
-
-// sortTies sorts runs of the same head: their keys may differ further on.
-func (s *set) sortTies(refs []ref) {
+// sortTies sorts runs of refs whose heads are the same in the bits of mask, by which all are sorted:
+// they, or their keys, may differ further on.
+func (s *set) sortTies(c *chunk, mask uint64) {
+	refs, exact := c.refs, c.exact()
 	for i := 0; i < len(refs); {
 		end := i + 1
-		for end < len(refs) && refs[end].head == refs[i].head {
+		for end < len(refs) && (refs[end].head^refs[i].head)&mask == 0 {
 			end++
 		}
 		if end-i > 1 {
-			slices.SortFunc(refs[i:end], func(a, b ref) int {
-				return cmp.Or(bytes.Compare(s.key(a), s.key(b)), newerFirst(a, b))
-			})
+			slices.SortFunc(refs[i:end], func(a, b ref) int { return s.compare(exact, a, b) })
 		}
 		i = end
 	}

@@ -85,7 +85,7 @@ func mustKey(t *Table, r ref) []byte {
 // Whatever the keys look like, the order is that of sorting by comparisons.
 func TestSortSpans(t *testing.T) {
 	for shape, make := range keysOf {
-		for _, n := range []int{0, 1, 2, fewRefs - 1, fewRefs, fewRefs + 1, 5000} {
+		for _, n := range []int{0, 1, 2, fewHeads - 1, fewHeads, fewHeads + 1, 5000} {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			keys := [][]byte{}
 			for i := range n {
@@ -108,19 +108,145 @@ func TestSortSpans(t *testing.T) {
 	}
 }
 
-// Whatever bits of the heads differ, they are sorted by all of them.
+// Of each key there stay the versions behind the sequence that all see, and the newest up to it; what the
+// keys look like, and how the records are shared among tables, with range deletes between them, changes nothing.
+func TestHidden(t *testing.T) {
+	hidden := 0
+	for shape, make := range keysOf {
+		for seed := range uint64(40) {
+			r := rand.New(rand.NewPCG(8, seed))
+			n := 2 + r.IntN([]int{6, 300}[seed%2])
+			var tables []*Table
+			var spans []span
+			type version struct {
+				key  string
+				seq  uint64
+				kind base.Kind
+			}
+			var all []version
+			for len(all) < n {
+				first := uint64(100)
+				if len(tables) > 0 {
+					first = tables[len(tables)-1].LastSeq() + 1
+				}
+				table, buf := NewGrowing(first), []byte(nil)
+				for range 1 + r.IntN(n) {
+					v := version{string(make(r, r.IntN(n/2+1), n/2+1)), first + uint64(table.Len()), base.Kind(r.IntN(3))}
+					at := len(buf)
+					buf = frame.AppendEntry(buf, v.kind, []byte(v.key), []byte(v.key+"z"))
+					table.SetBuffer(buf)
+					e, _ := frame.DecodeEntry(buf[at:])
+					table.Insert(at, &e, base.Hash(e.Key))
+					if v.kind != base.KindRangeDelete {
+						all = append(all, v)
+					}
+				}
+				spans = append(spans, span{t: table, num: uint32(7 + len(tables)), to: table.Len()})
+				tables = append(tables, table)
+			}
+			slices.SortFunc(all, func(a, b version) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(b.seq, a.seq)) })
+			s := set{first: 7, tables: tables}
+			for oldest := uint64(99); oldest <= tables[len(tables)-1].LastSeq()+1; oldest += 1 + uint64(r.IntN(n/8+1)) {
+				var want, got []version
+				for _, v := range all {
+					if k := len(want); k == 0 || want[k-1].key != v.key || want[k-1].seq > oldest {
+						want = append(want, v)
+					}
+				}
+				c := s.sortSpans(spans, oldest)
+				for _, r := range c.refs {
+					got = append(got, version{string(s.key(r)), s.seq(r), r.kind()})
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s, seed %d, up to %d: %v, want %v", shape, seed, oldest, got, want)
+				}
+				for i, r := range c.refs {
+					if got := r.at&older != 0; got != (i > 0 && want[i-1].key == want[i].key) {
+						t.Fatalf("%s, seed %d, up to %d: ref %d is marked as an older version: %v", shape, seed, oldest, i, got)
+					}
+				}
+				hidden += len(all) - len(want)
+			}
+		}
+	}
+	if hidden < 10_000 {
+		t.Errorf("%d versions were hidden: is anything tested?", hidden)
+	}
+}
+
+// Whatever bits of the heads differ, they are sorted by all of them, also where there is not the room for
+// all in what is sorted first, and those of one head by age.
 func TestSortByBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	for range 300 {
-		mask, value := r.Uint64()&r.Uint64()&r.Uint64(), r.Uint64()
-		refs := make([]ref, fewRefs+1+r.IntN(500))
-		for i := range refs {
-			refs[i] = makeRef(0, uint32(i), value&^mask|r.Uint64()&mask)
+	whole, parts := 0, 0
+	for i := range 600 {
+		mask, value := ^uint64(0), r.Uint64()
+		for range i % 5 {
+			mask &= r.Uint64()
 		}
-		want := slices.Clone(refs)
+		m := sorter{heads: make([]uint64, fewHeads/2+r.IntN([]int{fewHeads, 500, 9000}[i%3]))}
+		m.puts = make([]uint64, len(m.heads))
+		for i := range m.heads {
+			m.heads[i] = value&^mask | r.Uint64()&mask
+			if i == 0 || r.IntN(100) == 0 {
+				m.parts = append(m.parts, part{start: i, first: makeRef(uint32(len(m.parts)), 10, 0, 0)})
+			}
+			m.puts[i/64] |= uint64(r.IntN(2)) << (i % 64)
+		}
+		want := make([]ref, len(m.heads))
+		for i, h := range m.heads {
+			want[i] = m.ref(i)
+			want[i].head = h
+		}
 		slices.SortFunc(want, func(a, b ref) int { return cmp.Or(cmp.Compare(a.head, b.head), newerFirst(a, b)) })
-		if new(sorter).sort(refs); !slices.Equal(refs, want) {
-			t.Fatalf("%d heads that differ in %x are not sorted", len(refs), mask)
+		_, differ := differing(m.heads)
+		m.sort(differ)
+		if m.whole {
+			whole++
+		} else {
+			parts++
+		}
+		c := chunk{refs: m.all(), length: 1} // exact
+		if new(set).sortTies(&c, m.mask); !slices.Equal(c.refs, want) {
+			t.Fatalf("%d heads that differ in %x are not sorted", len(want), differ)
+		}
+	}
+	if whole < 100 || parts < 100 {
+		t.Errorf("%d times all bits had room, %d times not", whole, parts)
+	}
+}
+
+// What is packed of a head is its bits in their order, and leads back to it.
+func TestPacking(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for i := range 2000 {
+		differ, head := r.Uint64(), r.Uint64()
+		for range i % 4 {
+			differ &= r.Uint64()
+		}
+		var p packing
+		n := 1 + r.IntN(1<<(i%32))
+		p.pack(head, differ, n)
+		want, bit := uint64(0), 0
+		for b := range 64 {
+			if p.mask>>b&1 != 0 {
+				want |= head >> b & 1 << bit
+				bit++
+			}
+		}
+		if got := p.expand(want); got != head&p.mask {
+			t.Fatalf("%x expanded to %x is %x, want %x", want, p.mask, got, head&p.mask)
+		}
+		if p.whole != (p.mask == differ) || p.mask&^differ != 0 || p.whole && p.constant|p.expand(want) != head {
+			t.Fatalf("the bits %x of %x, of which %x are packed: whole %t, the rest is %x", differ, head, p.mask, p.whole, p.constant)
+		}
+		place := r.IntN(min(n, 1000))
+		keys := make([]uint64, min(n, 1000))
+		keys[place] = head
+		q := p
+		q.n = len(keys)
+		if q.keysOf(keys); q.place(keys[place]) != place || keys[place]>>q.width != want {
+			t.Fatalf("the key of place %d of %d is %x, its head %x and %x of that are packed", place, len(keys), keys[place], head, p.mask)
 		}
 	}
 }
@@ -292,6 +418,49 @@ func TestCopiesOfKeys(t *testing.T) {
 	if !slices.Equal(copied, []int{0, 2, 5}) {
 		t.Errorf("copied are %v", copied)
 	}
+}
+
+// BenchmarkFirstOrder is what the first scan of several tables costs in which every key was put in
+// order, deleted at random and put again (W1).
+func BenchmarkFirstOrder(b *testing.B) {
+	const keys, value = 10_000, 300
+	r := rand.New(rand.NewPCG(7, 7))
+	var tables []*Table
+	seq := uint64(1)
+	add := func(kind base.Kind, keys []int, v []byte) {
+		var buf []byte
+		for _, k := range keys {
+			buf = frame.AppendEntry(buf, kind, fmt.Appendf(nil, "%016d", k), v)
+		}
+		n := len(keys)
+		t := New(buf, make([]byte, Layout(n)+CopyBytes(n, len(buf))), n)
+		t.SetBase(seq)
+		t.InsertAll(0, len(buf))
+		tables, seq = append(tables, t), seq+uint64(n)
+	}
+	order := make([]int, keys)
+	for i := range order {
+		order[i] = i
+	}
+	v := make([]byte, value)
+	add(base.KindPut, order, v)
+	r.Shuffle(keys, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	add(base.KindDelete, order, nil)
+	r.Shuffle(keys, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	add(base.KindPut, order[:keys/3], v)
+	add(base.KindPut, order[keys/3:], v)
+	for b.Loop() {
+		for _, t := range tables {
+			t.num.Store(0)
+		}
+		var s Stack
+		s.Init(1<<30, func(int64) {}, func() uint64 { return seq })
+		its, ok := s.Append(nil, nil, tables, seq)
+		if !ok || len(its) != 1 || len(its[0].(*Iter).refs) != keys {
+			b.Fatal(ok, len(its))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/keys/3, "ns/record")
 }
 
 func BenchmarkSort(b *testing.B) {

@@ -1,0 +1,154 @@
+package memtable
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// packing leads from heads to numbers that are sorted faster: the bits in which they differ, side by
+// side, and behind them a place. A head is eight bytes, of decimal digits say, and most of its bits are the same in
+// all. The bits are moved by powers of two, each as far as its number of gaps says (Warren,
+// Hacker's Delight, 7-4 and 7-5).
+type packing struct {
+	mask     uint64 // the bits that are packed
+	constant uint64 // the others, which are the same in all heads; if whole
+	whole    bool   // those are all in which heads differ
+	width    uint   // of the place
+	n        int    // places
+	moves    [6]move
+	used     int // moves
+}
+
+// move is bits that are moved so far.
+type move struct {
+	bits uint64
+	by   uint
+}
+
+// pack is for n heads like the given one that differ in some bits: the first of these, where there is no
+// room for all.
+func (p *packing) pack(head, differ uint64, n int) {
+	*p = packing{mask: differ, width: uint(bits.Len(uint(n - 1))), n: n}
+	for bits.OnesCount64(p.mask) > 64-int(p.width) {
+		p.mask &= p.mask - 1
+	}
+	p.whole, p.constant = p.mask == differ, head&^differ
+	rest, gaps := p.mask, ^p.mask<<1
+	for by := uint(1); by < 64; by *= 2 {
+		odd := gaps // the bits before which there is an odd number of gaps
+		for k := 1; k < 64; k *= 2 {
+			odd ^= odd << k
+		}
+		if bits := odd & rest; bits != 0 {
+			p.moves[p.used] = move{bits, by}
+			p.used++
+			rest = rest ^ bits | bits>>by
+		}
+		gaps &^= odd
+	}
+}
+
+// keysOf makes heads keys: the bits of them that are packed, side by side, and behind them the place, so
+// that of the same bits the newer one, whose place is higher, is less.
+func (p *packing) keysOf(heads []uint64) {
+	for i := range heads {
+		heads[i] &= p.mask
+	}
+	for _, m := range p.moves[:p.used] {
+		for i, x := range heads {
+			t := x & m.bits
+			heads[i] = x ^ t | t>>(m.by&63)
+		}
+	}
+	for i := range heads {
+		heads[i] = heads[i]<<(p.width&63) | uint64(len(heads)-1-i)
+	}
+}
+
+// expand is the reverse: it returns a head, but for the bits that are not packed.
+func (p *packing) expand(x uint64) uint64 {
+	for i := p.used - 1; i >= 0; i-- {
+		m := &p.moves[i%len(p.moves)]
+		x = x&^m.bits | x<<(m.by&63)&m.bits
+	}
+	return x & p.mask
+}
+
+// place returns which head a key is of.
+func (p *packing) place(key uint64) int { return p.n - 1 - int(key&(1<<p.width-1)) }
+
+// fewHeads are sorted by comparisons.
+const fewHeads = 128
+
+// sort makes keys of the heads, which differ in some bits and are lost where keys hold all of these, and sorts them.
+func (m *sorter) sort(differ uint64) {
+	n := len(m.heads)
+	m.pack(m.heads[0], differ, n)
+	m.keys = m.heads
+	if !m.whole {
+		m.keys = m.room(1, n)
+		copy(m.keys, m.heads)
+	}
+	m.keysOf(m.keys)
+	if n <= fewHeads {
+		slices.Sort(m.keys)
+		return
+	}
+	if m.mask == 0 {
+		slices.Reverse(m.keys)
+		return
+	}
+	digits := bits.OnesCount64(m.mask)
+	from, to := m.keys, m.room(0, n)
+	for shift := m.width; digits > 0; {
+		passes := (digits + mostDigit(n) - 1) / mostDigit(n)
+		digit := (digits + passes - 1) / passes
+		pass(from, to, shift, digit, shift == m.width)
+		from, to = to, from
+		shift, digits = shift+uint(digit), digits-digit
+	}
+	m.keys = from
+}
+
+// room returns memory for n keys.
+func (m *sorter) room(i, n int) []uint64 {
+	m.more[i] = slices.Grow(m.more[i][:0], n)[:n]
+	return m.more[i]
+}
+
+// mostDigit is how many bits n keys are sorted by at a time: their counters take less than a core's nearest cache.
+func mostDigit(n int) int {
+	if n < 4096 {
+		return 8
+	}
+	return 11
+}
+
+// pass copies keys in the order of a digit: some bits behind others (LSD radix sort). Of the same digit
+// they stay as they are, or are reversed.
+func pass(from, to []uint64, shift uint, digit int, reverse bool) {
+	var next [1 << 11]uint32
+	mask := uint64(1<<digit-1) & (1<<11 - 1)
+	for _, k := range from {
+		next[k>>(shift&63)&mask]++
+	}
+	sum := uint32(0)
+	for d, n := range next[:1<<digit] {
+		next[d] = sum
+		sum += n
+	}
+	if reverse {
+		for i := len(from) - 1; i >= 0; i-- {
+			k := from[i]
+			d := &next[k>>(shift&63)&mask]
+			to[*d] = k
+			*d++
+		}
+		return
+	}
+	for _, k := range from {
+		d := &next[k>>(shift&63)&mask]
+		to[*d] = k
+		*d++
+	}
+}
