@@ -87,7 +87,8 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // use for: files of interrupted flushes and edits. names are those in the directory
 // when it was opened. Unknown ones are never touched, nor are files that something else
 // has made under names like ours, nor what is needed all the same, if needed is not nil. Before it
-// removes the first one it calls confirm, if that is not nil.
+// removes the first one that an earlier state may need it calls confirm, if that is not nil; if that finds
+// no space, for which those that went before have made room as far as they could, these stay.
 func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool, confirm func() error) error {
 	garbage := manifest.Obsolete(names, s, needed)
 	for _, name := range names {
@@ -95,20 +96,37 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 			garbage = append(garbage, name)
 		}
 	}
+	var later []string
 	for _, name := range garbage {
+		t, num := base.ParseFileName(name)
 		name = filepath.Join(dir, name)
 		if !mayBeOurs(fsys, name) {
 			continue
 		}
-		if confirm != nil {
-			if err := confirm(); err != nil {
-				return err
-			}
-			confirm = nil
-		}
-		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if confirm != nil && s.EarlierMayNeed(t, num) {
+			later = append(later, name)
+		} else if err := remove(fsys, name); err != nil {
 			return err
 		}
+	}
+	if len(later) == 0 {
+		return nil
+	}
+	err := confirm()
+	if errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
+		return nil
+	}
+	for _, name := range later {
+		if err == nil {
+			err = remove(fsys, name)
+		}
+	}
+	return err
+}
+
+func remove(fsys vfs.FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

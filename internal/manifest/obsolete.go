@@ -47,7 +47,7 @@ func Obsolete(names []string, s *State, keep func(t base.FileType, num uint64) b
 // it knows nothing. Only Recover's states can tell; of others it is always true.
 func (s *State) EarlierMayNeed(t base.FileType, num uint64) bool {
 	switch t {
-	case base.FileTemp:
+	case base.FileTemp, base.FileReserve:
 		return false
 	case base.FileManifest:
 		return num < s.Manifest

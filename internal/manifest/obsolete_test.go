@@ -90,8 +90,8 @@ func TestEarlierMayNeed(t *testing.T) {
 				gone++
 			}
 		}
-		if s.EarlierMayNeed(base.FileTemp, 3) || s.EarlierMayNeed(base.FileManifest, first) || !s.EarlierMayNeed(base.FileLog, s.NextFileNum) {
-			t.Errorf("seed %d: a temporary file, or a manifest behind %d, has to stay; or a log may go", seed, first-1)
+		if s.EarlierMayNeed(base.FileTemp, 3) || s.EarlierMayNeed(base.FileReserve, 0) || s.EarlierMayNeed(base.FileManifest, first) || !s.EarlierMayNeed(base.FileLog, s.NextFileNum) {
+			t.Errorf("seed %d: a temporary file, the reserve, or a manifest behind %d, has to stay; or a log may go", seed, first-1)
 		}
 		if first > 3 && !s.EarlierMayNeed(base.FileManifest, 1) {
 			t.Errorf("seed %d: manifest 1 may go, before %d", seed, first-1)

@@ -64,7 +64,7 @@ type Log struct {
 func (r *Log) Run(names []string) error {
 	r.found = r.State
 	err := r.run(names)
-	if r.ReadOnly || !reserve.IsFull(err) || errors.Is(err, base.ErrPoisoned) || len(r.found.Segments) == 0 {
+	if r.ReadOnly || !reserve.IsFull(err) || errors.Is(err, base.ErrPoisoned) {
 		return err
 	}
 	r.Withdraw(r.Written, err)

@@ -29,6 +29,9 @@ func (r *Log) runInSteps(names []string) error {
 	if err := r.clean(names, earlier); err != nil { // else there may not be the space for a manifest
 		return err
 	}
+	if len(r.State.Segments) == 0 { // there is no log: a manifest is all that is to be made
+		return r.run(names)
+	}
 	if err := r.record(); err != nil { // what the manifest says is durable then
 		return err
 	}
