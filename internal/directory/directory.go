@@ -96,6 +96,7 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 			garbage = append(garbage, name)
 		}
 	}
+	earlierNeeds := manifest.EarlierNeeds(names, s)
 	var later []string
 	for _, name := range garbage {
 		t, num := base.ParseFileName(name)
@@ -103,7 +104,7 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 		if !mayBeOurs(fsys, name) {
 			continue
 		}
-		if confirm != nil && s.EarlierMayNeed(t, num) {
+		if confirm != nil && earlierNeeds(t, num) {
 			later = append(later, name)
 		} else if err := remove(fsys, name); err != nil {
 			return err

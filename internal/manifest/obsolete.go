@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/wal"
@@ -41,20 +42,28 @@ func Obsolete(names []string, s *State, keep func(t base.FileType, num uint64) b
 	return garbage
 }
 
-// EarlierMayNeed reports whether a file that s does not need may be needed by a state that Recover finds
-// instead of it after a power cut: one of fewer edits, or of the manifest before, which CURRENT names
-// again. So those for which it is false can go without another sync. Of tables that only the log names
-// it knows nothing. Only Recover's states can tell; of others it is always true.
-func (s *State) EarlierMayNeed(t base.FileType, num uint64) bool {
-	switch t {
-	case base.FileTemp, base.FileReserve:
-		return false
-	case base.FileManifest:
-		return num < s.Manifest
-	case base.FileTable:
-		return s.gone == nil || s.gone[num] || num < s.firstNum
+// EarlierNeeds returns what reports whether a file that s does not need may be needed by a state that
+// Recover finds instead of it after a power cut: one of fewer edits or, as long as there is an earlier
+// manifest among the directory's names, one of that, which CURRENT may name again (it is removed only when
+// the name of the next one is durable). So those for which it is false can go without another sync. Of
+// tables that only the log names it knows nothing. Only of Recover's states can it tell; of others it is
+// always true.
+func EarlierNeeds(names []string, s *State) func(t base.FileType, num uint64) bool {
+	before := slices.ContainsFunc(names, func(name string) bool {
+		t, num := base.ParseFileName(name)
+		return t == base.FileManifest && num < s.Manifest
+	})
+	return func(t base.FileType, num uint64) bool {
+		switch t {
+		case base.FileTemp, base.FileReserve:
+			return false
+		case base.FileManifest:
+			return num < s.Manifest
+		case base.FileTable:
+			return s.gone == nil || s.gone[num] || before && num < s.firstNum
+		}
+		return true
 	}
-	return true
 }
 
 // numbered reports whether files of type t come and go with their numbers.

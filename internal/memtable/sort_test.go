@@ -3,6 +3,7 @@ package memtable
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,8 +39,14 @@ var keysOf = map[string]func(r *rand.Rand, i, n int) []byte{
 	"few, often":      func(r *rand.Rand, _, _ int) []byte { return fmt.Appendf(nil, "hot%d", r.IntN(3)) },
 	"one":             func(*rand.Rand, int, int) []byte { return []byte("the same") },
 	"long, same head": func(r *rand.Rand, _, n int) []byte { return fmt.Appendf(nil, "a%013d%d", r.IntN(9), r.IntN(n)) },
-	"short":           func(r *rand.Rand, _, _ int) []byte { return bytes.Repeat([]byte{byte(r.IntN(3))}, 1+r.IntN(12)) },
-	"prefixes":        func(r *rand.Rand, _, _ int) []byte { return []byte("aaaaaaaaaaaaaaaaaaaa")[:1+r.IntN(20)] },
+	"nine bytes": func(_ *rand.Rand, i, _ int) []byte {
+		return fmt.Appendf([]byte("pre"), "%09d", uint64(i)*0x9E3779B97F4A7C15%1e9)
+	},
+	"the last bits": func(_ *rand.Rand, i, _ int) []byte {
+		return binary.BigEndian.AppendUint64([]byte("pre"), uint64(i/4)*0x9E3779B97F4A7C15&^3|uint64(i%4))
+	},
+	"short":    func(r *rand.Rand, _, _ int) []byte { return bytes.Repeat([]byte{byte(r.IntN(3))}, 1+r.IntN(12)) },
+	"prefixes": func(r *rand.Rand, _, _ int) []byte { return []byte("aaaaaaaaaaaaaaaaaaaa")[:1+r.IntN(20)] },
 }
 
 // byComparisons orders records by key, the newest first.
@@ -380,6 +387,30 @@ func TestRecordsBehindTheLastSequence(t *testing.T) {
 		if shown != n/shownShare {
 			t.Errorf("%d records of %d left: %d are shown", limit, n, shown)
 		}
+	}
+}
+
+// Iterators that are used again, over keys with other beginnings, return those.
+func TestIteratorsUsedAgain(t *testing.T) {
+	var its Iters
+	for _, prefix := range []string{"", "a long beginning/", "b", "another one/"} {
+		var keys [][]byte
+		for i := range 200 {
+			keys = append(keys, fmt.Appendf(nil, "%s%06d", prefix, i))
+		}
+		table, n := filled(keys), 0
+		for _, it := range its.Append(nil, table, 1000) {
+			for ok := it.First(); ok; ok = it.Next() {
+				if string(it.Key()) != string(keys[n]) {
+					t.Fatalf("%q in place of %q", it.Key(), keys[n])
+				}
+				n++
+			}
+		}
+		if n != len(keys) {
+			t.Errorf("%d keys of %d", n, len(keys))
+		}
+		its.Reset()
 	}
 }
 

@@ -56,6 +56,7 @@ type Log struct {
 	segments []*wal.Loaded
 	strays   []*wal.Loaded        // of provisional segments that the manifest has forgotten
 	taken    map[*wal.Loaded]bool // a memtable owns the bytes
+	named    map[uint64]bool      // tables that frames name, void ones too; nil: not wanted
 }
 
 // Run replays the log and, unless ReadOnly, records that nothing of it is needed any more. names are
@@ -81,6 +82,9 @@ func (r *Log) run(names []string) error {
 	}
 	if err := r.load(); err != nil {
 		return err
+	}
+	if r.named != nil {
+		r.noteNamed()
 	}
 	r.Progress(0, r.Total)
 	err := r.segmentsInOrder()

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/directory"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
@@ -25,7 +27,8 @@ func (r *Log) runInSteps(names []string) error {
 		return err
 	}
 	logged := func(t base.FileType, num uint64) bool { return t == base.FileTable && kept[num] }
-	earlier := func(t base.FileType, num uint64) bool { return logged(t, num) || r.State.EarlierMayNeed(t, num) }
+	earlierNeeds := manifest.EarlierNeeds(names, r.State)
+	earlier := func(t base.FileType, num uint64) bool { return logged(t, num) || earlierNeeds(t, num) }
 	if err := r.clean(names, earlier); err != nil { // else there may not be the space for a manifest
 		return err
 	}
@@ -49,19 +52,30 @@ func (r *Log) clean(names []string, needed func(t base.FileType, num uint64) boo
 	return directory.Clean(r.FS, r.Dir, r.State, names, needed, nil)
 }
 
-// look replays the log without writing, and returns the numbers of the tables that it names.
+// look replays the log without writing, and returns the numbers of the tables that it names: also in frames
+// that are void, since what says so need not be durable.
 func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
 	progress := r.Progress
-	r.ReadOnly, r.Progress = true, func(int64, int64) {}
+	r.ReadOnly, r.Progress, r.named = true, func(int64, int64) {}, map[uint64]bool{}
 	defer func() { r.ReadOnly, r.Progress = false, progress }()
 	err = r.run(names)
 	r.dropLayers()
-	kept = map[uint64]bool{}
-	for _, h := range r.Opened {
-		kept[h.Meta.Num] = true
-	}
+	kept = r.named
 	r.forget()
 	return kept, err
+}
+
+// noteNamed notes the tables that any whole frame names.
+func (r *Log) noteNamed() {
+	for _, s := range slices.Concat(r.segments, r.strays) {
+		s.EachWhole(frame.KindIngest, func(payload []byte) {
+			if edit, err := manifest.DecodeEdit(payload); err == nil {
+				for _, a := range edit.Added {
+					r.named[a.Table.Num] = true
+				}
+			}
+		})
+	}
 }
 
 // record makes a manifest of the state so far, in which the log begins with the last segment of which

@@ -120,6 +120,22 @@ func noCommit(buf []byte, name string, id frame.Identity) error {
 	return nil
 }
 
+// EachWhole calls each with the payload of every frame of a kind that is whole in the segment, whether the
+// chain reaches it or not: another segment may say that the log goes on elsewhere, and a power cut take
+// that away.
+func (s *Loaded) EachWhole(kind frame.Kind, each func(payload []byte)) {
+	for off := int64(base.FileHeaderBytes); off < int64(len(s.Buf)); {
+		h, payload, ok := frame.Decode(s.Buf[off:], s.walk.ID, off)
+		if !ok {
+			off += frame.Align
+			continue
+		}
+		if off += int64(h.Length); h.Kind == kind {
+			each(payload)
+		}
+	}
+}
+
 func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // Records returns how many sequences the frames of the segment use, as far as
