@@ -66,7 +66,8 @@ func Hash(key []byte) uint64 { return xxhash.Sum64(key) }
 // Iterator walks entries in order of (key ascending, sequence descending). It
 // starts unpositioned. A positioning method reports whether it stands on an
 // entry afterwards; false means the end or an error, and Err tells which.
-// Key is valid until the next positioning call; Value likewise. Next on an
+// Key is valid until the next positioning call, which may overwrite it (so it is not what that is
+// given); Value likewise. Next on an
 // iterator that ran off the end stays off the end, as does Prev off the front.
 // An Iterator is for one goroutine.
 type Iterator interface {

@@ -149,7 +149,7 @@ func (m *sorter) gatherSpan(sp span, c *chunk) bool {
 			m.parts = append(m.parts, part{n, makeRef(sp.num, rec, 0, 0), t.base + uint64(rec)})
 		}
 		heads = append(heads, base.HeadBehind(key, len(common)))
-		puts[n/64] |= uint64(kind) << (n % 64)
+		puts[n/64] |= uint64(kind&1) << (n % 64) // of a mapped log that somebody has overwritten it may be anything
 	}
 	m.heads, c.length = heads, length
 	return true
