@@ -232,7 +232,7 @@ func TestPacking(t *testing.T) {
 			differ &= r.Uint64()
 		}
 		var p packing
-		n := 1 + r.IntN(1<<(i%32))
+		n := 1 + r.IntN(1<<(i%31))
 		p.pack(head, differ, n)
 		want, bit := uint64(0), 0
 		for b := range 64 {
