@@ -207,7 +207,11 @@ func TestFormatTooNew(t *testing.T) {
 			return
 		}
 		changed := b(data)
-		binary.LittleEndian.PutUint32(changed[8:], 2)
+		version := uint32(2)
+		if data[5:8] == "LOG" {
+			version = 3
+		}
+		binary.LittleEndian.PutUint32(changed[8:], version)
 		castagnoli := crc32.MakeTable(crc32.Castagnoli)
 		sum := crc32.Update(crc32.Checksum(changed[:12], castagnoli), castagnoli, changed[16:64])
 		binary.LittleEndian.PutUint32(changed[12:], sum)

@@ -45,7 +45,7 @@
 // Transactions are serializable: the outcome is as if those that committed had run
 // one after the other. That includes phantoms: a transaction that scanned a range
 // conflicts with one that puts a new key into it. Any number of writers run at the
-// same time; nobody waits for a lock (but a single Put or Batch of more than 16 MiB,
+// same time; nobody waits for a lock (but a single Put or Batch of more than 256 MiB,
 // or a sixteenth of Options.Memory, for another one). Instead, a commit fails if another commit has
 // changed what its transaction had read. Update then runs its function again, so
 // the function must be repeatable and must not have effects of its own. Writes

@@ -46,11 +46,16 @@ func TestFileHeaderFlips(t *testing.T) {
 }
 
 func TestFileHeaderVersions(t *testing.T) {
-	b := AppendFileHeader(nil, FileHeader{Type: FileLog, Version: FormatVersion + 1})
-	if _, err := DecodeFileHeader(b, FileLog, "f"); !errors.Is(err, ErrFormatTooNew) {
-		t.Fatalf("newer version: %v", err)
+	for typ, last := range map[FileType]uint32{FileLog: LongLogVersion, FileTable: FormatVersion, FileManifest: FormatVersion} {
+		for version := uint32(1); version <= last+1; version++ {
+			b := AppendFileHeader(nil, FileHeader{Type: typ, Version: version})
+			h, err := DecodeFileHeader(b, typ, "f")
+			if tooNew := version > last; h.Version != version || tooNew != errors.Is(err, ErrFormatTooNew) || !tooNew && err != nil {
+				t.Errorf("file of type %v and version %d: %v", typ, version, err)
+			}
+		}
 	}
-	b = AppendFileHeader(nil, FileHeader{Type: FileLog, Version: 0})
+	b := AppendFileHeader(nil, FileHeader{Type: FileLog, Version: 0})
 	if _, err := DecodeFileHeader(b, FileLog, "f"); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("version 0: %v", err)
 	}

@@ -32,8 +32,22 @@ func NewID() (id ID) {
 // FileHeaderBytes is the size of the header every log, table and manifest begins with.
 const FileHeaderBytes = 64
 
-// FormatVersion is the version this build writes. It refuses a greater one.
-const FormatVersion = 1
+const (
+	// FormatVersion is the version of the files this build writes, but for long log segments. It
+	// refuses a greater one.
+	FormatVersion = 1
+	// LongLogVersion is that of a log segment of more than frame.MaxShortBytes, and the greatest of a log:
+	// who knows version 1 only would take a longer frame for damage.
+	LongLogVersion = 2
+)
+
+// newest returns the greatest version of a file that this build reads.
+func newest(t FileType) uint32 {
+	if t == FileLog {
+		return LongLogVersion
+	}
+	return FormatVersion
+}
 
 // FileHeader identifies a file: what it is, in which format, of which store,
 // and that it is this file and not a copy of another. All integers are little endian.
@@ -139,8 +153,8 @@ func DecodeFileHeader(b []byte, t FileType, name string) (FileHeader, error) {
 	h.Reused, h.Provisional = b[reusedAt] == 1, b[provisionalAt] == 1
 	copy(h.File[:], b[16:])
 	copy(h.Store[:], b[32:])
-	if h.Version > FormatVersion {
-		return h, fmt.Errorf("%w: %s has format version %d, this build reads up to %d", ErrFormatTooNew, name, h.Version, FormatVersion)
+	if h.Version > newest(t) {
+		return h, fmt.Errorf("%w: %s has format version %d, this build reads up to %d", ErrFormatTooNew, name, h.Version, newest(t))
 	}
 	if h.Version == 0 {
 		return h, Corruptf(name, 8, "format version 0")

@@ -105,8 +105,8 @@ func (c *Config) MemtableLimit(layers, bulky int) int64 {
 	return 0
 }
 
-// SpillBytes is the size from which a transaction writes private runs instead of
-// growing in memory, and the largest commit that goes through the log as a frame.
+// SpillBytes is the size of the largest commit that goes through the log as a frame. What is larger goes
+// by private runs.
 func (c *Config) SpillBytes() int {
 	return int(min(c.Memory/16, frame.MaxBytes-frame.HeaderBytes-frame.Align))
 }
@@ -114,5 +114,5 @@ func (c *Config) SpillBytes() int {
 // GatherBytes is how much a transaction gathers for one private run. Where there
 // is memory runs are large, since few of them need less merging.
 func (c *Config) GatherBytes() int {
-	return max(c.SpillBytes(), int(min(c.Memory/64, 64<<20)))
+	return int(max(min(c.Memory/16, 16<<20), min(c.Memory/64, 64<<20)))
 }

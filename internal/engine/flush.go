@@ -23,7 +23,7 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	if len(layers) == 0 {
 		return false, err
 	}
-	start := time.Now()
+	start, long := time.Now(), e.State().LargestMemory() > int64(e.cfg.SegmentLimit())
 	tables, err := e.flushLayers(layers)
 	if n := len(layers); n > 1 && reserve.IsFull(err) {
 		tables, err = e.flushLayers(layers[n-1:]) // for one there is space put aside
@@ -33,6 +33,9 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	}
 	e.counters.FlushedBytes.Add(tree.SizeOf(tables))
 	e.emit(report.Event{Kind: report.EventFlush, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+	if long {
+		e.shrinkReserve() // to what ordinary memtables need
+	}
 	return true, nil
 }
 

@@ -143,16 +143,19 @@ func (e *Engine) pick(v *manifest.Version, in compact.Inputs) (compact.Job, bool
 	return job, ok
 }
 
-// shrinkReserve gives back what was put aside and no memtable needs that there is.
+// shrinkReserve gives back what was put aside and no memtable needs that there is, the spare included.
 func (e *Engine) shrinkReserve() {
 	c := &e.commit
 	c.mu.Lock()
-	if c.preparing || c.spare != nil {
+	if c.preparing {
 		c.mu.Unlock()
 		return
 	}
 	c.preparing = true // a commit that needs a segment, and space put aside for it, waits
 	needed := max(e.State().LargestMemory(), smallSegmentBytes)
+	if c.spare != nil {
+		needed = max(needed, int64(c.spare.Seg.Capacity()))
+	}
 	c.mu.Unlock()
 	e.reserve.Shrink(needed*5/4 + reserveSlack)
 	e.prepared()

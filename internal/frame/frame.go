@@ -11,7 +11,9 @@ const (
 	// HeaderBytes is the size of a frame's header.
 	HeaderBytes = 40
 	// MaxBytes is the greatest length of a whole frame.
-	MaxBytes = 16 << 20
+	MaxBytes = 256 << 20
+	// MaxShortBytes is that of a frame in a manifest, or in a log of format version 1.
+	MaxShortBytes = 16 << 20
 	// Align is what every frame's length and offset are a multiple of.
 	Align = 8
 )

@@ -80,6 +80,8 @@ func TestMain(m *testing.M) {
 		killWriter()
 	case "burst":
 		burstWriter()
+	case "long":
+		longWriter()
 	case "disk":
 		diskWriter()
 	default:

@@ -31,7 +31,7 @@ const manifestRest = 64 << 10
 const confirmRoom = frame.HeaderBytes + 32
 
 // maxPartBytes is the payload of the longest frame; an edit longer than that has several.
-const maxPartBytes = frame.MaxBytes - frame.HeaderBytes
+const maxPartBytes = frame.MaxShortBytes - frame.HeaderBytes
 
 // Log is the live manifest of a store: the file edits are appended to.
 //

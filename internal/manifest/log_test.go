@@ -325,7 +325,7 @@ func TestAnEditLongerThanAFrame(t *testing.T) {
 		e.Added = append(e.Added, Added{Level: 1, Table: tab(uint64(i+10), fmt.Sprintf("%06d a%s", i, key), fmt.Sprintf("%06d b", i))})
 	}
 	mustAppend(t, l, e)
-	if l.Size() < frame.MaxBytes {
+	if l.Size() < frame.MaxShortBytes {
 		t.Fatalf("only %d bytes", l.Size())
 	}
 	wantSame(t, mustRecover(t, fsys), l.State())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"path"
+	"runtime"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -55,7 +56,9 @@ func TestALargeBatchBeginsInMemory(t *testing.T) {
 	const n, size = 24_000, 1500
 	v := newValues()
 	e := openEngine(t, newWatchedFS(), 1<<30)
-	check(t, Apply(e, batchOf(n, 0, size, v)))
+	b := batchOf(n, 0, size, v)
+	check(t, applyLarge(e, b.Parts())) // a frame would take it
+	runtime.KeepAlive(b)
 	rs := e.State()
 	tables := 0
 	count := func(h *tree.Handle) {
@@ -149,7 +152,7 @@ func TestCloseMergesWhatHides(t *testing.T) {
 	}{{30, 1, false}, {30, 2, true}, {80, 1, false}, {80, 2, true}} {
 		w := newWatchedFS()
 		made := 0
-		e := openEngine(t, w, 1<<30)
+		e := openEngine(t, w, 256<<20) // a frame takes less
 		for range c.times {
 			check(t, Apply(e, batchOf(c.mega<<20/size, 0, size, v)))
 		}

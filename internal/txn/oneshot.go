@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 
@@ -41,17 +42,33 @@ func Delete(e *engine.Engine, bucket, key []byte) error {
 }
 
 func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
-	if frame.MaxEntryHeaderBytes+len(bucket)+len(key)+len(value) > e.Config().SpillBytes() {
-		e.BeginLarge() // before there is a copy of the value
-		defer e.EndLarge()
-		copied := heapFactor * int64(len(value))
-		e.CountWrites(copied)
-		defer e.CountWrites(-copied)
+	n, most := frame.MaxEntryHeaderBytes+len(bucket)+len(key)+len(value), e.Config().SpillBytes()
+	if n <= most {
+		err := encodeAndApply(e, kind, bucket, key, value, most)
+		if !takesLessInTables(n, err) {
+			return err
+		}
+		most = frame.MaxShortBytes
 	}
+	e.BeginLarge() // before there is a copy of the value
+	defer e.EndLarge()
+	copied := heapFactor * int64(len(value))
+	e.CountWrites(copied)
+	defer e.CountWrites(-copied)
+	return encodeAndApply(e, kind, bucket, key, value, most)
+}
+
+func encodeAndApply(e *engine.Engine, kind base.Kind, bucket, key, value []byte, most int) error {
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
-	s.encode(kind, bucket, key, value, e.Config().SpillBytes())
-	return apply(e, &s.w, s.entry[:], len(s.entry[0])+len(s.entry[1]), 1)
+	s.encode(kind, bucket, key, value, most)
+	return apply(e, &s.w, s.entry[:], len(s.entry[0])+len(s.entry[1]), 1, most)
+}
+
+// takesLessInTables reports whether a commit of n bytes for which the log has no space, as err says, may
+// fit the disk as tables, which are compressed and need no space put aside for a flush.
+func takesLessInTables(n int, err error) bool {
+	return n > frame.MaxShortBytes && errors.Is(err, base.ErrNoSpace)
 }
 
 // lentBytes is how long a value is that goes from the caller's memory to the log.
@@ -71,18 +88,24 @@ func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
 // Apply commits entries in their order.
 func Apply(e *engine.Engine, entries *frame.Entries) error {
 	defer runtime.KeepAlive(entries) // and with them the parts
-	if entries.Bytes() > e.Config().SpillBytes() {
-		e.BeginLarge()
-		defer e.EndLarge()
-	}
+	n, most := entries.Bytes(), e.Config().SpillBytes()
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
-	return apply(e, &s.w, entries.Parts(), entries.Bytes(), entries.Len())
+	if n <= most {
+		err := apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
+		if !takesLessInTables(n, err) {
+			return err
+		}
+		most = frame.MaxShortBytes
+	}
+	e.BeginLarge()
+	defer e.EndLarge()
+	return apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
 }
 
-// apply commits count entries of n bytes. For more than SpillBytes the caller has the
-// turn.
-func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count int) error {
+// apply commits count entries of n bytes: as a frame of the log, or as tables if they are more
+// than most, and then the caller has the turn.
+func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count, most int) error {
 	if err := e.Hold(); err != nil {
 		return err
 	}
@@ -93,7 +116,7 @@ func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count int) erro
 	if count == 0 {
 		return nil
 	}
-	if most := e.Config().SpillBytes(); n > most || manyRangeDeletes(parts, count, most) {
+	if n > most || manyRangeDeletes(parts, count, min(most, frame.MaxShortBytes)) {
 		return applyLarge(e, parts)
 	}
 	w.Entries, w.Bytes, w.Count, w.Durable = parts, n, count, !e.Config().Relaxed

@@ -251,7 +251,11 @@ func (tx *Tx) Commit() (uint64, error) {
 	tx.w.Reset()
 	tx.w.Entries, tx.w.Bytes, tx.w.Count, tx.w.Durable = tx.part[:], len(tx.buf), tx.writes.Len(), tx.durable
 	tx.w.Reads, tx.w.Snapshot = &tx.reads, tx.snapshot
-	return tx.e.Commit(&tx.w)
+	seq, err := tx.e.Commit(&tx.w)
+	if takesLessInTables(len(tx.buf), err) {
+		return tx.commitSpilled()
+	}
+	return seq, err
 }
 
 // Rollback ends the transaction and forgets its writes. After Commit it does nothing.

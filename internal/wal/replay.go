@@ -93,6 +93,8 @@ func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, err
 	used := min(len(buf), base.FileHeaderBytes)
 	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
 	switch {
+	case errors.Is(err, base.ErrFormatTooNew):
+		return nil, err
 	case err != nil && !base.MayBeOurs(base.FileLog, buf):
 		return nil, nil
 	case err == nil && (!h.Provisional || h.Store != store || h.Num != num):

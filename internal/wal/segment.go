@@ -102,8 +102,12 @@ func (s *Segment) begin(store base.ID) error {
 }
 
 func (s *Segment) header(store base.ID) []byte {
+	version := uint32(base.FormatVersion)
+	if len(s.buf) > frame.MaxShortBytes {
+		version = base.LongLogVersion
+	}
 	return base.AppendFileHeader(nil, base.FileHeader{
-		Type: base.FileLog, Version: base.FormatVersion, File: s.File, Store: store, Num: s.Num, Reused: s.reused, Provisional: s.Mapped()})
+		Type: base.FileLog, Version: version, File: s.File, Store: store, Num: s.Num, Reused: s.reused, Provisional: s.Mapped()})
 }
 
 var zeros [256 << 10]byte
