@@ -16,7 +16,7 @@ import (
 // so that its place in the order of sequences is one between memtables.
 func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	need := tree.IngestBytes(runs)
-	if need > frame.MaxBytes {
+	if need > frame.MaxShortBytes {
 		return 0, fmt.Errorf("%w: the description of the transaction's tables takes %d bytes", base.ErrValueTooLarge, need)
 	}
 	tables, err := e.openIngested(runs)
@@ -30,8 +30,8 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	defer c.mu.Unlock()
 	for ready := false; !ready; {
 		err := e.refuse()
-		if err == nil && !onlyDeletes(tables) && e.lacksRoom() {
-			if err = e.awaitMerge(&w.waited); err == nil {
+		if err == nil && !onlyDeletes(tables) && e.lacksRoom(need) {
+			if err = e.awaitMerge(need, &w.waited); err == nil {
 				continue
 			}
 		}

@@ -213,6 +213,8 @@ func (e *Engine) tidy() {
 	e.ledger.MarkIfWaiting()
 	e.logs.Clear(e.cfg.FS.Remove)
 	signal(e.wake) // the files that waited for the mark
+	e.Epochs.Collect()
+	e.buffers.Shed(e.cfg.SegmentLimit() + 1) // of a commit longer than ordinary segments
 	e.shrinkReserve()
 }
 

@@ -18,13 +18,14 @@ import (
 // disk is. Commits wait until it has made room; if it cannot, they get ErrNoSpace, but for those that only
 // delete.
 
-// lacksRoom reports whether the next segment would take space that merges need. commit.mu is held.
-func (e *Engine) lacksRoom() bool {
+// lacksRoom reports whether the next segment, whose first commit takes need bytes, would take space that
+// merges need. commit.mu is held.
+func (e *Engine) lacksRoom(need int) bool {
 	rs := e.State()
 	if len(rs.Version.L0) < 2 {
 		return false
 	}
-	next, _ := e.commit.shape.Next(0, 0, e.cfg.SegmentLimit())
+	next, _ := e.commit.shape.Next(need, 0, e.cfg.SegmentLimit())
 	free, known := e.freeSpace()
 	return known && free < rs.Version.Bytes(0)+rs.LogBytes()+2*int64(next)
 }
@@ -34,8 +35,8 @@ func (e *Engine) lacksRoom() bool {
 var patience = 5 * time.Second
 
 // awaitMerge waits until a compaction has merged something, adds how long that took, and returns why none
-// could, or not enough. commit.mu is held; it is let go of.
-func (e *Engine) awaitMerge(waited *time.Duration) error {
+// could, or not enough for a segment for need bytes. commit.mu is held; it is let go of.
+func (e *Engine) awaitMerge(need int, waited *time.Duration) error {
 	c, start := &e.commit, time.Now()
 	e.stalled.Add(1)
 	e.tight.Add(1)
@@ -55,7 +56,7 @@ func (e *Engine) awaitMerge(waited *time.Duration) error {
 	switch {
 	case e.mergeTries == tried:
 		return reserve.SpaceError(e.flushErr)
-	case (!e.merged || *waited > patience) && e.lacksRoom(): // what was merging when this was called may have made some
+	case (!e.merged || *waited > patience) && e.lacksRoom(need): // what was merging when this was called may have made some
 		return fmt.Errorf("%w: what is left is for merging, which makes no room", base.ErrNoSpace)
 	}
 	return nil
@@ -95,8 +96,8 @@ func (e *Engine) AwaitRoom() {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for waited := time.Duration(0); e.refuse() == nil && e.flushErr == nil && e.lacksRoom(); {
-		if e.awaitMerge(&waited) != nil {
+	for waited := time.Duration(0); e.refuse() == nil && e.flushErr == nil && e.lacksRoom(0); {
+		if e.awaitMerge(0, &waited) != nil {
 			return
 		}
 	}

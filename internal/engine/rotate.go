@@ -27,13 +27,14 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
 		return true, nil
 	}
-	if !frame.OnlyDeletes(w.Entries) && e.lacksRoom() { // a small segment may be there for deletes only
-		return false, e.awaitMerge(&w.waited)
+	need := wal.OverheadBytes + frame.PaddedBytes(n)
+	if !frame.OnlyDeletes(w.Entries) && e.lacksRoom(need) { // a small segment may be there for deletes only
+		return false, e.awaitMerge(need, &w.waited)
 	}
 	if fits {
 		return true, nil
 	}
-	if ok, err := e.readySpare(wal.OverheadBytes+frame.PaddedBytes(n), count); !ok || err != nil {
+	if ok, err := e.readySpare(need, count); !ok || err != nil {
 		return false, err
 	}
 	e.rotate(c.lastEnd())

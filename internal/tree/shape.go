@@ -126,7 +126,7 @@ func (s *Shape) Next(need, count, limit int) (size, records int) {
 // Rest learns from the memtable of a store that comes to rest: the next burst of writes
 // may be as large.
 func (s *Shape) Rest(m *Memory, limit int) {
-	s.bytes = min(max(2*s.learn(m), s.least()), limit)
+	s.bytes = min(max(2*s.learn(m, limit), s.least()), limit)
 }
 
 // Note learns from the memtable that is sealed, nil if there is none, when the next one
@@ -136,7 +136,7 @@ func (s *Shape) Note(m *Memory, limit int) {
 		if m.Len() == 0 {
 			return // it held the record of a large transaction only
 		}
-		s.learn(m)
+		s.learn(m, limit)
 	}
 	if s.bytes < quickSegment {
 		s.bytes *= 2
@@ -145,11 +145,15 @@ func (s *Shape) Note(m *Memory, limit int) {
 }
 
 // learn learns from a memtable to which nothing is added any more, and returns how many
-// bytes of its segment are used.
-func (s *Shape) learn(m *Memory) int {
+// bytes of its segment are used, without a commit that takes more than limit: for the next one like it
+// there will be a segment as large as it.
+func (s *Shape) learn(m *Memory, limit int) int {
 	tail, _ := m.Seg.Tail()
 	used := int(tail.Offset())
 	s.record = max(16, used/m.Len())
+	if s.commit > limit {
+		used -= s.commit
+	}
 	s.Relaxed = s.MostRelaxed()
 	s.large = s.MostLarge(0)
 	s.commit, s.commits, s.count, s.entries, s.waiting = 0, 0, 0, 0, 0

@@ -64,6 +64,23 @@ func TestShapeFollowsCommits(t *testing.T) {
 	}
 }
 
+// TestShapeForgetsALongCommit: what comes behind one that had a segment of its own is not taken to be as much.
+func TestShapeForgetsALongCommit(t *testing.T) {
+	const limit = 1 << 20
+	for _, c := range []struct{ commit, used, want int }{
+		{5 << 20, 5<<20 + 300<<10, 2 * 300 << 10 &^ 4095},
+		{5 << 20, 5 << 20, MinSegment},
+		{limit, limit, limit},
+	} {
+		var s Shape
+		s.Saw(c.commit-wal.OverheadBytes, 1, true)
+		s.Rest(sealedMemory(t, c.used), limit)
+		if size, _ := s.Next(0, 0, limit); size < c.want || size > c.want+8192 {
+			t.Errorf("%d bytes behind %d of which a commit takes %d, not %d", size, c.used, c.commit, c.want)
+		}
+	}
+}
+
 // sealedMemory returns a memtable with one record, whose segment is used to that many bytes
 // or a little more.
 func sealedMemory(t *testing.T, used int) *Memory {

@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/prefetch"
 )
 
 // scratch is what a one-shot call commits with.
@@ -42,6 +43,7 @@ func Delete(e *engine.Engine, bucket, key []byte) error {
 }
 
 func one(e *engine.Engine, kind base.Kind, bucket, key, value []byte) error {
+	prefetch.Lines(value[:min(len(value), prefetchBytes)]) // while the commit is prepared
 	n, most := frame.MaxEntryHeaderBytes+len(bucket)+len(key)+len(value), e.Config().SpillBytes()
 	if n <= most {
 		err := encodeAndApply(e, kind, bucket, key, value, most)
@@ -66,13 +68,19 @@ func encodeAndApply(e *engine.Engine, kind base.Kind, bucket, key, value []byte,
 }
 
 // takesLessInTables reports whether a commit of n bytes for which the log has no space, as err says, may
-// fit the disk as tables, which are compressed and need no space put aside for a flush.
+// fit the disk as tables, which are compressed and need no space put aside for a flush. It has not been
+// committed, and cannot be there when the store is opened again.
 func takesLessInTables(n int, err error) bool {
-	return n > frame.MaxShortBytes && errors.Is(err, base.ErrNoSpace)
+	return n > frame.MaxShortBytes && errors.Is(err, base.ErrNoSpace) &&
+		!errors.Is(err, base.ErrCommitUnknown) && !errors.Is(err, base.ErrPoisoned)
 }
 
-// lentBytes is how long a value is that goes from the caller's memory to the log.
-const lentBytes = 1 << 10
+const (
+	// lentBytes is how long a value is that goes from the caller's memory to the log.
+	lentBytes = 64
+	// prefetchBytes of it are brought on their way first: more would have to wait for each other.
+	prefetchBytes = 1 << 10
+)
 
 // encode encodes the entry, without a copy of a long value, unless it takes more than a
 // frame should hold.
@@ -88,7 +96,7 @@ func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
 // Apply commits entries in their order.
 func Apply(e *engine.Engine, entries *frame.Entries) error {
 	defer runtime.KeepAlive(entries) // and with them the parts
-	n, most := entries.Bytes(), e.Config().SpillBytes()
+	n, most := entries.Bytes(), mostInFrame(e, entries.Len())
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
 	if n <= most {
@@ -101,6 +109,13 @@ func Apply(e *engine.Engine, entries *frame.Entries) error {
 	e.BeginLarge()
 	defer e.EndLarge()
 	return apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
+}
+
+// mostInFrame returns how many bytes of entries, count of them, go through the log as one frame: of very small
+// ones fewer, since a memtable and its flush take as much again for each.
+func mostInFrame(e *engine.Engine, count int) int {
+	most := e.Config().SpillBytes()
+	return max(most-recordBytes*min(count, most/recordBytes), min(most, frame.MaxShortBytes))
 }
 
 // apply commits count entries of n bytes: as a frame of the log, or as tables if they are more
