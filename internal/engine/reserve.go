@@ -71,11 +71,17 @@ func (e *Engine) removeFiles() {
 	e.logs.Clear(e.cfg.FS.Remove)
 }
 
+// fewDeletes reports whether w only deletes, which makes room and is let pass where others are not, and is no
+// long frame, which would take more than it makes.
+func (w *Write) fewDeletes() bool {
+	return w.Bytes <= frame.MaxShortBytes && frame.OnlyDeletes(w.Entries)
+}
+
 // admit reports whether w may be committed while the disk is full: only what deletes
 // may, since space that was put aside is for the flush. Others wait for the next
 // attempt to flush. commit.mu is held; it may be let go of.
 func (e *Engine) admit(w *Write) error {
-	if !e.diskFull() || frame.OnlyDeletes(w.Entries) {
+	if !e.diskFull() || w.fewDeletes() {
 		return nil
 	}
 	return e.stall()
@@ -85,7 +91,7 @@ func (e *Engine) admit(w *Write) error {
 // again: if it only deletes, it gets a fifth of the space that was put aside, or a little where that was
 // given to a flush: once, until it is put aside again. commit.mu is held, and let go of.
 func (e *Engine) mayFreeSpace(w *Write, err error) bool {
-	if !errors.Is(err, base.ErrNoSpace) || !frame.OnlyDeletes(w.Entries) {
+	if !errors.Is(err, base.ErrNoSpace) || !w.fewDeletes() {
 		return false
 	}
 	if e.reserveGiven.Swap(true) {

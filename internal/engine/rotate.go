@@ -28,7 +28,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		return true, nil
 	}
 	need := wal.OverheadBytes + frame.PaddedBytes(n)
-	if !frame.OnlyDeletes(w.Entries) && e.lacksRoom(need) { // a small segment may be there for deletes only
+	if !w.fewDeletes() && e.lacksRoom(need) { // a small segment may be there for deletes only
 		return false, e.awaitMerge(need, &w.waited)
 	}
 	if fits {
