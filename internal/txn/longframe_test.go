@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -21,7 +25,7 @@ const (
 	longBytes  = 24 << 20
 )
 
-func openLong(t *testing.T, m *memfs.FS, relaxed bool) *engine.Engine {
+func openLong(t *testing.T, m vfs.FS, relaxed bool) *engine.Engine {
 	t.Helper()
 	e, err := engine.Open(config.Config{Dir: "/db", FS: m, Relaxed: relaxed, SyncInterval: time.Hour, Memory: longMemory})
 	check(t, err)
@@ -175,5 +179,57 @@ func TestALongFrameOnAFullDisk(t *testing.T) {
 				t.Errorf("%d of %d keys are there after it was closed", found, c.n)
 			}
 		})
+	}
+}
+
+// TestALongFrameOfUnknownOutcome: what may be there when the store is opened again, since it was written to the
+// log though the system said it was not, and there is no space for another log, is not tried another way; and
+// its error says that nobody knows, though it says too that a disk was full.
+func TestALongFrameOfUnknownOutcome(t *testing.T) {
+	large(t)
+	unknown := 0
+	for name, c := range longCommits {
+		t.Run(name, func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			fsys := faultfs.New(m)
+			e := openLong(t, fsys, false)
+			n, size := max(c.n*3/4, 1), c.size
+			if n == 1 {
+				size = size * 3 / 4
+			}
+			values := make([][]byte, n)
+			for i := range values {
+				values[i] = noise(i, size)
+			}
+			value := func(i, _ int) []byte { return values[i] }
+			for filler := make([]byte, 1400); ; { // until there is a segment that has room for it
+				check(t, Put(e, bucket, []byte("filler"), filler))
+				if mem := e.State().Layers[0].Mem; mem.Seg.Room(n*(size+64)) && mem.Room(n) {
+					break
+				}
+			}
+			fsys.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Sticky: true, Do: faultfs.Short(math.MaxInt, syscall.EIO)})
+			fsys.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "*.log", Sticky: true, Do: faultfs.NoSpace()})
+			tables := fsys.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "*.sst"})
+			err := c.commit(e, n, size, value)
+			switch {
+			case errors.Is(err, base.ErrCommitUnknown):
+				if unknown++; tables.Seen() > 0 {
+					t.Errorf("%d tables were made of it", tables.Seen())
+				}
+			case !errors.Is(err, base.ErrNoSpace): // the store came to rest meanwhile, and there was no other segment
+				t.Errorf("the error is %v", err)
+			}
+			fsys.Heal()
+			e.Close()
+			again := openLong(t, m, false)
+			if found := holds(t, again, n, size, value); found > 0 && (found < n || !errors.Is(err, base.ErrCommitUnknown)) {
+				t.Errorf("the error was %v, %d of %d keys are there", err, found, n)
+			}
+		})
+	}
+	if unknown == 0 {
+		t.Error("no outcome was unknown")
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // growAtOnce is the size from which a transaction's buffer grows to its limit in
-// one step: it will spill, and growing step by step would copy it many times over.
+// one step: growing step by step would copy it many times over.
 const growAtOnce = 4 << 20
 
 // countStep is by how much the writes of a transaction grow between two counts to
