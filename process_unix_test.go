@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // children are what the test binary does when it runs itself again.
@@ -210,7 +211,7 @@ func TestSecondProcess(t *testing.T) {
 	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "CHILD: open"; {
 	}
 	for _, readOnly := range []bool{false, true} {
-		_, err := cairn.Open(dir, &cairn.Options{ReadOnly: readOnly})
+		_, err := cairn.Open(dir, &cairn.Options{ReadOnly: readOnly, FS: plainFS{vfs.OS()}})
 		var l *cairn.LockedError
 		if !errors.As(err, &l) || l.PID != c.Process.Pid || l.Since.IsZero() {
 			t.Errorf("read-only %v: %v; the child is process %d", readOnly, err, c.Process.Pid)

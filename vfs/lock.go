@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ const (
 	holderPause = 2 * time.Millisecond
 	// holderBytes bounds what is read of a lock file, whatever it holds.
 	holderBytes = 512
+	// lockBytes is the length of a lock file that was held: half of it for its holder, and half for
+	// what that shares.
+	lockBytes = 2 * holderBytes
 )
 
 // Lock takes the lock file name. The lock belongs to the inode: hard links and
@@ -71,7 +75,8 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: errForeign}, unlockHandle(f), f.Close())
 	}
 	if err == nil && !shared {
-		err = l.sign(size)
+		l.show()
+		err = l.sign()
 	}
 	if err != nil {
 		l.Close()
@@ -96,6 +101,8 @@ type osLock struct {
 	f      *os.File
 	name   string
 	shared bool
+	signed bool   // the file says who holds it
+	page   []byte // of Share; nil: it has not been called, or failed
 	once   sync.Once
 	err    error
 }
@@ -126,16 +133,16 @@ func (l *osLock) check(name string) (size int64, err error) {
 	return 0, err
 }
 
-// sign writes who holds the lock over the size bytes in the file. A full disk must not
+// sign writes who holds the lock over all of the file. A full disk must not
 // keep a store from being opened (deleting is the way out), so that one error is passed
 // over.
-func (l *osLock) sign(size int64) error {
+func (l *osLock) sign() error {
 	host, _ := os.Hostname() // unknown is written as "?"
-	line := encodeHolder(os.Getpid(), host, time.Now())
-	_, err := writeAll(l.f, line, 0)
-	if err == nil && size > int64(len(line)) { // its last holder did not close it
-		err = l.f.Truncate(int64(len(line)))
-	}
+	all := make([]byte, lockBytes)
+	copy(all, encodeHolder(os.Getpid(), host, time.Now()))
+	setTurn(all)
+	_, err := writeAll(l.f, all, 0)
+	l.signed = err == nil
 	if IsNoSpace(err) {
 		return nil
 	}
@@ -147,12 +154,15 @@ func (l *osLock) sign(size int64) error {
 func (l *osLock) Close() error {
 	l.once.Do(func() {
 		if !l.shared {
-			_ = l.f.Truncate(0) // the line is for messages only
+			_ = l.hide() // what it says is for messages only, but for what Share has shared
 		}
 		l.err = errors.Join(unlockHandle(l.f), l.f.Close())
 	})
 	return l.err
 }
+
+// setTurn makes the first shared word of a lock file one that no other holder has.
+func setTurn(file []byte) { _, _ = rand.Read(file[holderBytes : holderBytes+8]) }
 
 func lockedError(name string, f *os.File) error {
 	e := &LockedError{Path: name}
@@ -179,10 +189,10 @@ func encodeHolder(pid int, host string, since time.Time) []byte {
 // foreign reports whether a lock file of so many bytes holds what encodeHolder cannot have
 // written, nor left when it was interrupted: it begins with the number of a process, or zeros.
 func foreign(f *os.File, size int64) bool {
-	if size > 2*holderBytes {
+	if size > lockBytes {
 		return true
 	}
-	buf := make([]byte, size)
+	buf := make([]byte, min(size, holderBytes))
 	n, err := readAll(f, buf, 0)
 	text := bytes.TrimLeft(buf[:n], "\x00")
 	return err == nil && len(text) > 0 && (text[0] < '1' || text[0] > '9')

@@ -126,7 +126,7 @@ func TestLockOnFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer f.Close()
-	if err := (&osLock{f: f}).sign(0); err != nil {
+	if err := (&osLock{f: f}).sign(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := os.Open("/dev/null")
@@ -134,7 +134,7 @@ func TestLockOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := (&osLock{f: r}).sign(0); err == nil {
+	if err := (&osLock{f: r}).sign(); err == nil {
 		t.Fatal("an error other than a full disk is passed over")
 	}
 }

@@ -108,10 +108,15 @@ func unlockHandle(f *os.File) error { return flock(f, unix.LOCK_UN) }
 // flock, not fcntl: a record lock belongs to the process, so it would not exclude
 // a second opener in this one, and closing any descriptor of the file drops it.
 func flock(f *os.File, how int) error {
+	return control(f, func(fd int) error { return unix.Flock(fd, how) })
+}
+
+// control runs call with the descriptor of a file that is no osFile.
+func control(f *os.File, call func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	o := osFile{f: f, conn: conn}
-	return o.control(func(fd int) error { return unix.Flock(fd, how) })
+	return o.control(call)
 }

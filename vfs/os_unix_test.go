@@ -130,10 +130,14 @@ func TestLockFileContents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, _ := os.ReadFile(name)
-	fields := strings.Fields(string(line))
+	all, _ := os.ReadFile(name)
+	line, rest, _ := strings.Cut(string(all), "\x00")
+	fields := strings.Fields(line)
 	if len(fields) != 3 || fields[0] != fmt.Sprint(os.Getpid()) {
 		t.Fatalf("%q", line)
+	}
+	if line, _, _ := strings.Cut(rest, "\x00"); line != "" || len(all) != 1024 {
+		t.Fatalf("%d bytes, and behind the line: %q", len(all), rest)
 	}
 	if _, err := time.Parse(time.RFC3339, fields[2]); err != nil {
 		t.Fatal(err)
@@ -141,8 +145,11 @@ func TestLockFileContents(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if line, _ := os.ReadFile(name); len(line) != 0 {
-		t.Fatalf("left behind: %q", line)
+	if all, _ := os.ReadFile(name); strings.Trim(string(all), "\x00") != "" {
+		t.Fatalf("left behind: %q", strings.Trim(string(all), "\x00"))
+	}
+	if info, err := vfs.OS().Stat(name); err != nil || runtime.GOOS == "linux" && info.Allocated > 0 {
+		t.Fatalf("a lock nobody holds takes %d bytes: %v", info.Allocated, err)
 	}
 	if err := os.WriteFile(name, []byte("kept"), 0o644); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,9 @@ const (
 
 func (e *Engine) startBackground() {
 	loops := []func(){e.indexer}
-	if !e.cfg.ReadOnly {
+	if e.follower != nil {
+		loops = append(loops, func() { e.follower.Poll(e.stopped) })
+	} else {
 		loops = append(loops, e.flusher, e.compactor, e.keeper, e.syncer)
 	}
 	for _, loop := range loops {

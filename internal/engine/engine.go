@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/follow"
 	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/logfiles"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -21,6 +22,7 @@ import (
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
+	"github.com/cairndb/cairn/internal/shm"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/view"
@@ -31,8 +33,11 @@ type Engine struct {
 	view.View // what readers see
 
 	cfg     config.Config
-	lock    io.Closer
+	lock    io.Closer  // nil: the store is read-only
+	shown   shm.Writer // what other processes see
 	closing sync.Once
+
+	follower *follow.Follower // nil: the store is not read-only
 
 	budget  *arena.Budget
 	buffers *tree.Buffers

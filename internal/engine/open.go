@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
+	"github.com/cairndb/cairn/internal/follow"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
@@ -26,27 +27,12 @@ func Open(cfg config.Config) (*Engine, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	e, err := tryOpen(cfg)
-	if err != nil && e.lock == nil && cfg.ReadOnly {
-		e, err = tryOpen(cfg) // who has made a lock file meanwhile may have moved what was looked for
-	}
-	if err != nil {
+	e := newEngine(cfg)
+	if err := e.open0(); err != nil {
+		e.release0()
 		return nil, reserve.SpaceError(err)
 	}
 	return e, nil
-}
-
-// tryOpen also returns the engine that could not be opened, which holds nothing any more.
-func tryOpen(cfg config.Config) (*Engine, error) {
-	e := newEngine(cfg)
-	err := e.open0()
-	if err == nil && cfg.ReadOnly && e.lock == nil {
-		e.lock, err = directory.Lock(cfg.FS, cfg.Dir, true, cfg.LockTimeout) // made meanwhile, or nil
-	}
-	if err != nil {
-		e.release0()
-	}
-	return e, err
 }
 
 func newEngine(cfg config.Config) *Engine {
@@ -64,7 +50,7 @@ func newEngine(cfg config.Config) *Engine {
 		Raw: func() int64 { return e.State().RawBytes() },
 	}
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
-	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow
+	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison, e.ledger.Edited = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow, e.shown.Edited
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.segments = segments.Maker{
@@ -83,16 +69,13 @@ func (e *Engine) open0() error {
 	if err != nil {
 		return err
 	}
-	if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly, e.cfg.LockTimeout); err != nil {
+	if e.cfg.ReadOnly {
+		err = e.openReadOnly()
+	} else if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, false, e.cfg.LockTimeout); err != nil {
 		return err
-	}
-	e.guard()
-	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !e.cfg.ReadOnly:
-		err = e.create(made)
-	case err == nil:
-		err = e.load(state)
+	} else {
+		e.guard()
+		err = e.openToWrite(made)
 	}
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", e.cfg.Dir, err)
@@ -101,9 +84,43 @@ func (e *Engine) open0() error {
 	return nil
 }
 
+func (e *Engine) openToWrite(made int) error {
+	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return e.create(made)
+	case err != nil:
+		return err
+	}
+	return e.load(state)
+}
+
+func (e *Engine) openReadOnly() error {
+	e.follower = &follow.Follower{
+		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.emit,
+		Tell: func() {
+			e.pages.SetScarce(e.State().RawBytes() > e.cfg.Memory)
+			signal(e.wakeIndex)
+		},
+	}
+	err := e.follower.Open()
+	e.recovery = e.follower.Recovery
+	return err
+}
+
+// share begins to show other processes what is committed, before there is anything in the log. Where that
+// cannot be had they find out, and do not read the store meanwhile. commit.mu is held.
+func (e *Engine) share() {
+	if s, ok := e.lock.(vfs.Sharer); ok && e.commit.commits == 0 && !e.shown.Showing() {
+		if memory, err := s.Share(); err == nil {
+			e.shown.Begin(memory, e.Visible())
+		}
+	}
+}
+
 // guard keeps to the directory whose lock is held, wherever its name leads to (E12).
 func (e *Engine) guard() {
-	if lock, ok := e.lock.(vfs.Guard); ok && !e.cfg.ReadOnly {
+	if lock, ok := e.lock.(vfs.Guard); ok {
 		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock.Check)
 		e.tables.FS, e.ledger.FS, e.logs.FS = e.cfg.FS, e.cfg.FS, e.cfg.FS
 		e.reserve = reserve.New(e.cfg.FS, e.path(base.FileReserve, 0))
@@ -148,24 +165,19 @@ func (e *Engine) load(state *manifest.State) error {
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.ledger.Next()) }
 	if len(state.Segments) > 0 || !state.Clean {
-		confirm = nil // recovery makes another manifest
-		if !e.cfg.ReadOnly {
-			e.reserve.Release() // recovery may need the space
-		}
+		confirm = nil       // recovery makes another manifest
+		e.reserve.Release() // it may need the space
 		if err := e.recover(names); err != nil {
 			return err
 		}
 	}
 	e.Show(e.commit.nextSeq - 1)
-	if !e.cfg.ReadOnly {
-		if confirm == nil { // there are others now
-			if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
-				return err
-			}
+	if confirm == nil { // there are others now
+		if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
+			return err
 		}
-		return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil, confirm)
 	}
-	return nil
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil, confirm)
 }
 
 func (e *Engine) openTables(state *manifest.State) error {
@@ -192,12 +204,16 @@ func (e *Engine) release0() error {
 			errs = append(errs, h.Reader.Close())
 		}
 	}
+	if e.follower != nil {
+		errs = append(errs, e.follower.Close())
+	}
 	e.Epochs.Drain()
 	e.pages.Close()
 	e.tables.DropAhead()
 	errs = append(errs, e.buffers.Close(), e.ledger.Close())
 	e.removing.Wait()
 	e.logs.Close()
+	e.shown.End()
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 	}

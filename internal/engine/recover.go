@@ -26,16 +26,12 @@ func (e *Engine) recover(names []string) error {
 	e.commit.nextSeq = log.NextSeq
 	dropped := log.Dropped()
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(dropped.Bytes), dropped.From
-	if e.cfg.ReadOnly {
-		e.showRecovered(log.Layers)
-	} else {
-		state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
-		if err != nil {
-			return err
-		}
-		e.ledger.Opened = state
-		e.publish(e.newState(nil, state.Version))
+	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+	if err != nil {
+		return err
 	}
+	e.ledger.Opened = state
+	e.publish(e.newState(nil, state.Version))
 	e.recovery.Duration = time.Since(start)
 	e.emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
 	return nil
@@ -43,7 +39,7 @@ func (e *Engine) recover(names []string) error {
 
 func (e *Engine) recoveryLog() *recovery.Log {
 	return &recovery.Log{
-		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, ReadOnly: e.cfg.ReadOnly, Arenas: e.buffers.Pool, Tables: e.tables,
+		FS: e.cfg.FS, Dir: e.cfg.Dir, Store: e.ledger.Store, Arenas: e.buffers.Pool, Tables: e.tables,
 		FreeMemory:  e.buffers.Free,
 		WriteMemory: e.merger.FlushReplayed,
 		Withdraw:    e.merger.Withdraw,
@@ -62,14 +58,4 @@ func (e *Engine) giveUp(written []*tree.Handle, err error) {
 		delete(e.handles, h.Meta.Num)
 	}
 	e.merger.Withdraw(written, err)
-}
-
-// showRecovered makes the replayed memtables readable without writing anything.
-func (e *Engine) showRecovered(layers []*tree.Layer) {
-	e.publish(e.newState(layers, e.ledger.Opened.Version))
-	for _, l := range layers {
-		if l.Mem != nil {
-			l.Mem.Unref() // the state holds it
-		}
-	}
 }

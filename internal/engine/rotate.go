@@ -174,6 +174,7 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c := &e.commit
 	c.preparing = true
+	e.share()
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil

@@ -325,6 +325,7 @@ func (e *Engine) succeed(batch []*pending) {
 	}
 	last := batch[len(batch)-1]
 	c.goodEnd, c.goodSum = last.end, last.sum
+	e.shown.Show(last.last, uint64(last.end))
 	e.conclude(batch, nil)
 }
 

@@ -35,6 +35,7 @@ type Ledger struct {
 	Parents  func() error    // waits until the name of a store that is being made is durable; nil: it is
 	Poison   func(error)     // is told of an error after which nobody knows what the disk holds; with the lock held
 	Obsolete *obsolete.Files // old manifests go there
+	Edited   func()          // is told when a manifest has changed, or another taken its place
 
 	sync.Mutex
 	log         *manifest.Log // nil until the first log segment is recorded
@@ -76,6 +77,7 @@ func (l *Ledger) TakeNum() uint64 {
 func (l *Ledger) Append(edit *manifest.Edit) (uint64, error) {
 	edit.NextFileNum = l.next
 	ordinal, err := l.log.Append(edit)
+	l.Edited()
 	return ordinal, l.note(err)
 }
 
@@ -100,6 +102,7 @@ func (l *Ledger) Record(seg manifest.Segment, provisional bool) error {
 	}
 	edit.NextFileNum = l.next
 	err := l.note(l.log.AppendUnsynced(edit))
+	l.Edited()
 	l.noteProvisional()
 	return err
 }
@@ -117,6 +120,7 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 		return l.note(err)
 	}
 	l.log = log
+	l.Edited()
 	l.noteProvisional()
 	l.live.Store(true)
 	if l.Opened.Manifest != 0 { // else the store is being made
@@ -180,6 +184,7 @@ func (l *Ledger) Roll() {
 		return
 	}
 	l.log = next
+	l.Edited()
 	l.retire(old.State().Manifest)
 }
 

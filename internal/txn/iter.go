@@ -181,7 +181,7 @@ func (it *Iter) step(forward bool) bool {
 		it.valid = false
 		return it.settled()
 	}
-	if it.rs != it.tx.e.State() {
+	if it.rs != it.tx.state() {
 		it.follow()
 		if !it.valid {
 			return it.settled()
@@ -224,12 +224,14 @@ func (it *Iter) follow() {
 
 // refresh builds the sources over the current state, unless they stand there.
 func (it *Iter) refresh() {
-	e := it.tx.e
-	if it.rs != nil && it.rs == e.State() {
+	if it.rs != nil && it.rs == it.tx.state() {
 		return
 	}
 	it.drop()
-	it.rs = e.Acquire(it.tx.slot)
+	it.tx.slot.Enter()
+	it.rs = it.tx.state()
+	it.rs.Ref()
+	it.tx.slot.Exit()
 	it.sources = it.sources[:0]
 	it.addOwn()
 	if !it.addSorted() {

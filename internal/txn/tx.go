@@ -23,6 +23,7 @@ type Tx struct {
 	part     [1][]byte    // its entries
 	slot     *epoch.Slot  // r's
 	snapshot uint64
+	of       *tree.State // that the snapshot is read in; nil: the current one
 	writable bool
 	durable  bool
 	done     bool
@@ -58,9 +59,13 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 		e.Release()
 		return nil, base.ErrReadOnly
 	}
-	r, snapshot := e.BeginSnapshot()
+	r, snapshot, of, err := e.BeginSnapshot()
+	if err != nil {
+		e.Release()
+		return nil, err
+	}
 	tx := pool.Get().(*Tx)
-	tx.e, tx.r, tx.slot, tx.snapshot = e, r, r.Slot, snapshot
+	tx.e, tx.r, tx.slot, tx.snapshot, tx.of = e, r, r.Slot, snapshot, of
 	tx.writable, tx.durable, tx.done, tx.lent = writable, !e.Config().Relaxed, false, false
 	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = countStep, 0, 0, 0
 	if writable {
@@ -102,6 +107,14 @@ func (tx *Tx) Snapshot() uint64 { return tx.snapshot }
 // SetDurable sets the durability of this commit.
 func (tx *Tx) SetDurable(durable bool) { tx.durable = durable }
 
+// state returns the State the snapshot is read in now. The caller is inside the epoch.
+func (tx *Tx) state() *tree.State {
+	if tx.of != nil {
+		return tx.of
+	}
+	return tx.e.State()
+}
+
 // visibility is what tx sees at this moment, its own writes included.
 func (tx *Tx) visibility() base.Visibility {
 	v := base.Visibility{Snapshot: tx.snapshot}
@@ -123,7 +136,7 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	if err := tx.e.State().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot}); err != nil || !f.Live() {
+	if err := tx.state().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot}); err != nil || !f.Live() {
 		return nil, orNotFound(&f, err)
 	}
 	return tx.keep(&f), nil
@@ -141,7 +154,7 @@ func (tx *Tx) Has(key []byte) (bool, error) {
 	}
 	tx.slot.Enter()
 	defer tx.slot.Exit()
-	err := tx.e.State().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot})
+	err := tx.state().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot})
 	return f.Live(), err
 }
 
@@ -281,6 +294,10 @@ func (tx *Tx) end() {
 	tx.dropSpills()
 	tx.e.Unpin(tx.pinnedBytes)
 	tx.e.CountWrites(-tx.counted - tx.readBytes)
+	if tx.of != nil {
+		tx.of.Unref()
+		tx.of = nil
+	}
 	tx.e.EndSnapshot(tx.r)
 	tx.e.Release()
 	tx.forget()

@@ -38,9 +38,15 @@ func (v *View) Done(r *Reader) { v.readers.Put(r) }
 func (v *View) enter() (*Reader, error) {
 	r := v.Reader()
 	r.Slot.Enter()
+	err := error(nil)
 	if v.closed.Load() {
+		err = base.ErrClosed
+	} else if v.catchUp != nil {
+		err = v.catchUp()
+	}
+	if err != nil {
 		v.Leave(r)
-		return nil, base.ErrClosed
+		return nil, err
 	}
 	return r, nil
 }
@@ -52,10 +58,22 @@ func (v *View) Leave(r *Reader) {
 }
 
 // BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
-// and the snapshot's sequence. EndSnapshot gives both back.
-func (v *View) BeginSnapshot() (*Reader, uint64) {
-	r := v.Reader()
-	return r, r.Slot.BeginSnapshot(&v.visible)
+// and the snapshot's sequence. EndSnapshot gives both back. If the view follows there is
+// a State, too, in which the snapshot is read until it ends, with a reference that is the
+// caller's.
+func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error) {
+	if v.catchUp == nil {
+		r = v.Reader()
+		return r, r.Slot.BeginSnapshot(&v.visible), nil, nil
+	}
+	if err := v.catchUp(); err != nil {
+		return nil, 0, nil, err
+	}
+	r = v.Reader()
+	v.pair.Lock()
+	defer v.pair.Unlock()
+	seq = r.Slot.BeginSnapshot(&v.visible)
+	return r, seq, v.Acquire(r.Slot), nil
 }
 
 // EndSnapshot ends what BeginSnapshot began.
@@ -101,9 +119,9 @@ func (v *View) Has(bucket, key []byte) (bool, error) {
 // only what a newer visible version hides, so a state holds every version that a
 // sequence loaded after it asks for.
 func (v *View) latest(f *tree.Found, key []byte) error {
-	rs := v.state.Load()
+	rs, seq := v.now()
 	if rs == nil { // the store was closed between enter and here
 		return base.ErrClosed
 	}
-	return rs.Lookup(f, key, base.Hash(key), base.Visibility{Snapshot: v.visible.Load()})
+	return rs.Lookup(f, key, base.Hash(key), base.Visibility{Snapshot: seq})
 }

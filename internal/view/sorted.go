@@ -70,7 +70,10 @@ func (v *View) SortRows(stop func() error) {
 	v.rows.walked.Store(0)
 	r := v.Reader()
 	defer v.Done(r)
-	rs := v.Acquire(r.Slot)
+	r.Slot.Enter()
+	rs, seq := v.now() // the State before the sequence (E7)
+	rs.Ref()
+	r.Slot.Exit()
 	defer rs.Unref()
 	b := sorted.Builder{Order: &v.Order, Slot: r.Slot, Most: v.mostRows(), Stop: func() error {
 		if now := v.State(); now == nil || now.Version != rs.Version {
@@ -78,7 +81,7 @@ func (v *View) SortRows(stop func() error) {
 		}
 		return stop()
 	}}
-	if sorted := b.Build(rs, v.Visible()); sorted != nil { // the State before the sequence (E7)
+	if sorted := b.Build(rs, seq); sorted != nil {
 		v.setSorted(v.rows.now.Load(), sorted)
 		v.keepSorted(v.State()) // it may have been replaced meanwhile
 	}

@@ -30,6 +30,12 @@ type View struct {
 
 	open     atomic.Int64 // transactions and one-shot calls in progress
 	openDone chan struct{}
+
+	// What another process writes is brought here by catchUp, before a read begins; nil: this one writes. The
+	// tables of such a store are merged without regard to who reads here, so a State and the sequence that may
+	// be seen in it go together: they are replaced and taken under pair.
+	catchUp func() error
+	pair    sync.Mutex
 }
 
 // orderShare: orders for scans take up to one part in so many of what slices may pin, each.
@@ -74,6 +80,31 @@ func (v *View) Acquire(slot *epoch.Slot) *tree.State {
 	rs.Ref()
 	slot.Exit()
 	return rs
+}
+
+// Follow makes v the view of a store that another process may write: before a read begins catchUp is
+// called, and what it returns is the read's error. It is called before anybody reads.
+func (v *View) Follow(catchUp func() error) { v.catchUp = catchUp }
+
+// Replace is Publish of a State, if it is not nil, and Show of a sequence in one, for a view that follows.
+func (v *View) Replace(rs *tree.State, seq uint64) {
+	v.pair.Lock()
+	defer v.pair.Unlock()
+	if rs != nil {
+		v.Publish(rs)
+	}
+	v.Show(seq)
+}
+
+// now returns the State, and then the visible sequence (E7), of one moment if the view follows. The caller is
+// inside the epoch.
+func (v *View) now() (rs *tree.State, seq uint64) {
+	if v.catchUp != nil {
+		v.pair.Lock()
+		defer v.pair.Unlock()
+	}
+	rs = v.state.Load()
+	return rs, v.visible.Load()
 }
 
 // Publish makes rs the current State. Its reference becomes the view's. The one before is

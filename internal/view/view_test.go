@@ -48,7 +48,7 @@ func TestShow(t *testing.T) {
 	}
 	v.Show(1)
 	v.mustGet(t, "one")
-	r, seq := v.BeginSnapshot()
+	r, seq, _, _ := v.BeginSnapshot()
 	v.Show(2)
 	v.mustGet(t, "two")
 	if has, err := v.Has(nil, []byte("b")); has || err != nil {

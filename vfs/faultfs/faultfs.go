@@ -270,8 +270,25 @@ func (f *FS) Lock(name string, shared bool) (held io.Closer, err error) {
 		inner, err := f.inner.Lock(name, shared)
 		if err == nil {
 			held = &closer{fs: f, inner: inner, name: name}
+			if s, ok := inner.(vfs.Sharer); ok {
+				held = &sharer{held, s}
+			}
 		}
 		return err
 	})
 	return held, err
+}
+
+// sharer is a lock whose holder can share memory. No rule is asked for that.
+type sharer struct {
+	io.Closer
+	vfs.Sharer
+}
+
+// Watch implements vfs.Watcher where the file system below does. No rule is asked.
+func (f *FS) Watch(name string) (vfs.Watch, error) {
+	if w, ok := f.inner.(vfs.Watcher); ok {
+		return w.Watch(name)
+	}
+	return nil, errors.ErrUnsupported
 }

@@ -3,10 +3,12 @@ package memfs
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/vfs"
 )
 
@@ -17,6 +19,7 @@ type lockState struct {
 	shared    int
 	host      string
 	since     time.Time
+	words     []byte // what the holder shares; of the heap, where so many bytes are aligned for words
 }
 
 // Lock takes the lock file name, creating it if needed; see vfs.FS. A power cut
@@ -50,6 +53,11 @@ func (l *lockState) take(shared bool) {
 		l.shared++
 	} else {
 		l.exclusive = true
+		words := arena.Words(l.shares())
+		for i := range words[1:] {
+			words[1+i].Store(0)
+		}
+		words[0].Add(1)
 	}
 }
 
@@ -71,6 +79,70 @@ func (h *held) Close() error {
 		}
 		h.node.handles--
 		h.fs.release(h.node)
+	})
+	return nil
+}
+
+// Share implements vfs.Sharer.
+func (h *held) Share() ([]byte, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if h.shared {
+		return nil, fs.ErrInvalid
+	}
+	return h.node.lock.shares(), nil
+}
+
+func (l *lockState) shares() []byte {
+	if l.words == nil {
+		l.words = make([]byte, vfs.SharedBytes)
+	}
+	return l.words
+}
+
+// Watch implements vfs.Watcher. A power cut does not end it: it goes on to show the lock of this file system, and
+// not of an image.
+func (f *FS) Watch(name string) (vfs.Watch, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.find(name)
+	if err == nil && p.node == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, pathError("watch", name, err)
+	}
+	p.node.handles++
+	return &watch{held{fs: f, node: p.node}, p.node.lock.shares()}, nil
+}
+
+type watch struct {
+	held  held
+	words []byte
+}
+
+// Bytes implements vfs.Watch.
+func (w *watch) Bytes() []byte { return w.words }
+
+// Holder implements vfs.Watch.
+func (w *watch) Holder() (vfs.Holder, error) {
+	f := w.held.fs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.held.node.lock.exclusive {
+		return vfs.Holds, nil
+	}
+	return vfs.Nobody, nil
+}
+
+// Close implements io.Closer.
+func (w *watch) Close() error {
+	f := w.held.fs
+	w.held.once.Do(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		w.held.node.handles--
+		f.release(w.held.node)
 	})
 	return nil
 }

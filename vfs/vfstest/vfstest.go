@@ -58,6 +58,7 @@ var suite = []struct {
 	{"LockReleased", lockReleased},
 	{"LockDirectory", lockDirectory},
 	{"LockRace", lockRace},
+	{"LockWatched", lockWatched},
 }
 
 // fixture is one test's FS with the steps that must succeed.

@@ -1,0 +1,381 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/directory"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/recovery"
+	"github.com/cairndb/cairn/internal/report"
+	"github.com/cairndb/cairn/internal/shm"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
+)
+
+// Follower reads a store. The exported fields are set before Open.
+type Follower struct {
+	FS      vfs.FS
+	Dir     string
+	Timeout time.Duration // how long to wait for a lock, where there is no other way
+	View    *view.View
+	Tables  *tablefiles.Files
+	Buffers *tree.Buffers
+	Emit    func(report.Event)
+	Tell    func() // is told that there may be other tables
+
+	Recovery report.RecoveryStats // as Open found the store
+
+	lock  io.Closer // shared: nobody writes; nil: there is no lock file, or it is watched
+	watch vfs.Watch // nil: nobody can write
+	page  shm.Reader
+	seq   atomic.Uint64 // what was shown when the view was last replaced
+	turn  atomic.Uint64
+
+	mu      sync.Mutex
+	opened  bool
+	edits   uint64                  // shown before the manifest was read
+	version *manifest.Version       // of the manifest
+	tail    tail                    // what is above it
+	layers  int                     // how many layers of that the view has; -1: it has another version
+	handles map[uint64]*tree.Handle // open tables, with a reference each
+}
+
+// Open makes the view one of the store. Errors are those of the files, *vfs.LockedError if somebody writes the
+// store and cannot be followed, and fs.ErrNotExist if there is none.
+func (f *Follower) Open() error {
+	f.handles = map[uint64]*tree.Handle{}
+	f.View.Follow(f.CatchUp)
+	if err := f.begin(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer func() { f.opened = true }()
+	err := f.refresh()
+	if f.watch == nil && f.lock == nil { // somebody may have made a lock file meanwhile, and moved what was looked for
+		if locked := f.begin(); locked != nil {
+			return locked
+		}
+		if f.watch != nil || f.lock != nil {
+			err = f.refresh()
+		}
+	}
+	return err
+}
+
+// begin watches the lock file. Where that cannot be had it takes the lock, shared; it makes no file, without
+// which nobody can be writing.
+func (f *Follower) begin() error {
+	name := filepath.Join(f.Dir, base.FileName(base.FileLock, 0))
+	err := errors.ErrUnsupported
+	if w, ok := f.FS.(vfs.Watcher); ok {
+		var watch vfs.Watch
+		if watch, err = w.Watch(name); err == nil {
+			var holder vfs.Holder
+			if holder, err = watch.Holder(); err == nil && holder != vfs.Hidden {
+				f.watch, f.page = watch, shm.NewReader(watch.Bytes())
+				return nil
+			}
+			watch.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f.lock, err = directory.Lock(f.FS, f.Dir, true, f.Timeout)
+	return err
+}
+
+// CatchUp brings the view up to date with what is shown now. It makes no system call if that is nothing new.
+func (f *Follower) CatchUp() error {
+	if f.watch == nil || !f.page.News(f.turn.Load(), f.seq.Load()) {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.page.News(f.turn.Load(), f.seq.Load()) {
+		return nil
+	}
+	return f.catchUp()
+}
+
+// catchUp reads what the log has more; if that is not enough, everything is looked at again. mu is held.
+func (f *Follower) catchUp() error {
+	seen := f.page.Look()
+	if seen.Shown && seen.Turn == f.turn.Load() && f.following() && f.tail.read(nil, wal.Position(seen.End)) == nil {
+		return f.replace(seen, seen.Seq)
+	}
+	return f.refresh()
+}
+
+// Poll looks at the store every so often until ctx ends: who reads seldom shall not keep what the writer has
+// long got rid of, nor have to wait for a day's commits.
+func (f *Follower) Poll(ctx context.Context) {
+	if f.watch == nil {
+		return
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			f.poll()
+			f.View.Epochs.Collect()
+		}
+	}
+}
+
+const pollEvery = 100 * time.Millisecond
+
+func (f *Follower) poll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch seen := f.page.Look(); {
+	case seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
+		_ = f.refresh() // whoever reads next is told
+	case f.page.News(f.turn.Load(), f.seq.Load()):
+		_ = f.catchUp()
+	}
+}
+
+// following reports whether what is in the view is what somebody has shown.
+func (f *Follower) following() bool { return f.tail.fs != nil }
+
+// tries bounds how often the store is looked at while it changes.
+const tries = 100
+
+// found is what an attempt to read the store has found: if the next finds the same and fails as well it is not
+// because the store has changed meanwhile.
+type found struct {
+	manifest, next, logStart uint64
+	seen                     shm.Seen
+}
+
+// refresh brings the view up to date with the manifest, and the log behind it. mu is held.
+func (f *Follower) refresh() error {
+	var last found
+	for range tries {
+		now, err := f.attempt()
+		if err == nil {
+			if seen := f.look(); seen.Turn == now.seen.Turn && seen.Shown == now.seen.Shown {
+				return nil
+			}
+			continue
+		}
+		now.seen.Seq, now.seen.End = 0, 0
+		if now == last || errors.Is(err, vfs.ErrLocked) {
+			return err
+		}
+		last = now
+	}
+	return fmt.Errorf("read store %s: it has changed each of %d times it was looked at", f.Dir, tries)
+}
+
+func (f *Follower) look() (seen shm.Seen) {
+	if f.watch != nil {
+		seen = f.page.Look()
+	}
+	return seen
+}
+
+// attempt is one attempt of refresh.
+func (f *Follower) attempt() (now found, err error) {
+	now.seen = f.look()
+	holder := vfs.Nobody
+	if f.watch != nil {
+		if holder, err = f.watch.Holder(); err != nil {
+			return now, err
+		}
+	}
+	if holder == vfs.Hidden {
+		return now, &vfs.LockedError{Path: filepath.Join(f.Dir, base.FileName(base.FileLock, 0))}
+	}
+	st, err := manifest.Recover(f.FS, f.Dir, true)
+	if err != nil {
+		return now, err
+	}
+	now.manifest, now.next, now.logStart = st.Manifest, st.NextFileNum, st.LogStart
+	f.Tables.Store = st.Store
+	if err := f.openTables(st); err != nil {
+		return now, err
+	}
+	if !now.seen.Shown || holder == vfs.Nobody {
+		return now, f.readAll(st, now.seen)
+	}
+	return now, f.follow(st, now.seen)
+}
+
+// openTables opens those of a manifest that are not open yet.
+func (f *Follower) openTables(st *manifest.State) error {
+	var metas []*base.TableMeta
+	for _, meta := range st.Version.Tables() {
+		if f.handles[meta.Num] == nil {
+			metas = append(metas, meta)
+		}
+	}
+	opened, err := f.Tables.OpenAll(metas)
+	f.hold(opened)
+	return err
+}
+
+func (f *Follower) hold(tables []*tree.Handle) {
+	for _, h := range tables {
+		h.Ref()
+		f.handles[h.Meta.Num] = h
+	}
+}
+
+// openTable opens a table that the log names, unless it is open.
+func (f *Follower) openTable(meta *base.TableMeta) (*tree.Handle, error) {
+	if h := f.handles[meta.Num]; h != nil {
+		return h, nil
+	}
+	h, err := f.Tables.OpenListed(meta)
+	if err == nil {
+		f.hold([]*tree.Handle{h})
+	}
+	return h, err
+}
+
+// follow brings the view up to date with a store that somebody writes, and shows.
+func (f *Follower) follow(st *manifest.State, was shm.Seen) error {
+	if f.turn.Load() != was.Turn || !f.following() {
+		f.tail.drop()
+		f.tail = tail{fs: f.FS, dir: f.Dir, store: st.Store, buffers: f.Buffers, open: f.openTable}
+	}
+	f.tail.cut(st)
+	f.version, f.layers = st.Version, -1
+	seen := f.page.Look() // after the manifest: so it speaks of nothing that is not shown
+	if seen.Turn != was.Turn || !seen.Shown {
+		return errLost
+	}
+	if err := f.tail.read(st, wal.Position(seen.End)); err != nil {
+		f.tail.drop()
+		return err
+	}
+	f.edits = was.Edits // there may have been more since the manifest was read
+	return f.replace(seen, seen.Seq)
+}
+
+// readAll reads a store that nobody writes, or has written to yet, as it is.
+func (f *Follower) readAll(st *manifest.State, seen shm.Seen) error {
+	f.tail.drop()
+	f.tail = tail{}
+	last, layers := st.LastSeq, []*tree.Layer(nil)
+	f.Recovery.DroppedBytes, f.Recovery.DroppedFrom = int64(st.Dropped.Bytes), st.Dropped.From
+	if len(st.Segments) > 0 || !st.Clean {
+		log, err := f.replay(st)
+		if err != nil {
+			return err
+		}
+		last, layers = log.NextSeq-1, log.Layers
+	}
+	f.version, f.layers = st.Version, -1
+	for _, l := range slices.Backward(layers) {
+		f.tail.layers = append(f.tail.layers, numbered{0, l})
+	}
+	return f.replace(seen, last)
+}
+
+// replay replays the log of a store that nobody writes.
+func (f *Follower) replay(st *manifest.State) (*recovery.Log, error) {
+	start := time.Now()
+	emit := f.Emit
+	if f.opened {
+		emit = func(report.Event) {} // whoever is told could read, which waits for this
+	}
+	names, err := f.FS.List(f.Dir)
+	if err != nil {
+		return nil, err
+	}
+	log := &recovery.Log{
+		FS: f.FS, Dir: f.Dir, Store: st.Store, ReadOnly: true, Arenas: f.Buffers.Pool, Tables: f.Tables,
+		FreeMemory:  f.Buffers.Free,
+		NextFileNum: func() uint64 { return st.NextFileNum },
+		Progress:    func(done, total int64) { emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
+		State:       st,
+	}
+	err = log.Run(names)
+	f.hold(log.Opened)
+	if err != nil {
+		return nil, err
+	}
+	dropped := log.Dropped()
+	f.Recovery.DroppedBytes, f.Recovery.DroppedFrom = int64(dropped.Bytes), dropped.From
+	f.Recovery.Duration = time.Since(start)
+	emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: f.Recovery.Duration})
+	return log, nil
+}
+
+// replace puts what has been read into the view, of which everything up to a sequence may be seen.
+func (f *Follower) replace(seen shm.Seen, visible uint64) error {
+	if now := f.View.Visible(); visible < now {
+		return base.Corruptf(f.Dir, -1, "commits up to sequence %d were seen, and now there are only those up to %d", now, visible)
+	}
+	var rs *tree.State
+	if len(f.tail.layers) != f.layers {
+		rs = f.newState()
+	}
+	f.View.Replace(rs, visible)
+	f.turn.Store(seen.Turn)
+	f.seq.Store(seen.Seq)
+	if rs != nil {
+		f.layers = len(f.tail.layers)
+		f.letGo(rs)
+		f.Tell()
+	}
+	return nil
+}
+
+func (f *Follower) newState() *tree.State {
+	var layers []*tree.Layer
+	for _, l := range slices.Backward(f.tail.layers) {
+		layers = append(layers, l.Layer)
+	}
+	return tree.NewState(layers, f.version, func(m *base.TableMeta) *tree.Handle { return f.handles[m.Num] })
+}
+
+// letGo lets go of tables that are not of a State.
+func (f *Follower) letGo(rs *tree.State) {
+	needed := map[uint64]bool{}
+	for _, h := range rs.Handles {
+		needed[h.Meta.Num] = true
+	}
+	for num, h := range f.handles {
+		if !needed[num] {
+			delete(f.handles, num)
+			h.Unref()
+		}
+	}
+}
+
+// Close lets go of everything. The view has no State any more.
+func (f *Follower) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tail.drop()
+	f.letGo(new(tree.State))
+	var errs []error
+	if f.watch != nil {
+		errs = append(errs, f.watch.Close())
+	}
+	if f.lock != nil {
+		errs = append(errs, f.lock.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,321 @@
+package cairn_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// followed skips a test where a store cannot be read while it is written.
+func followed(t testing.TB, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, "LOCK")
+	l, err := vfs.OS().Lock(name, false)
+	check(t, err)
+	check(t, l.Close())
+	err = errors.ErrUnsupported
+	if w, ok := vfs.OS().(vfs.Watcher); ok {
+		var watch vfs.Watch
+		if watch, err = w.Watch(name); err == nil {
+			check(t, watch.Close())
+		}
+	}
+	if errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "linux" {
+		t.Skip("stores are read beside a writer on Linux only")
+	} else if err != nil {
+		t.Skipf("NOT TESTED: readers beside a writer, on the file system of %s: %v", dir, err)
+	}
+}
+
+// everything returns what a transaction sees, by a scan of pairs, and compares with that a scan of keys,
+// one backward, and gets.
+func everything(t testing.TB, tx *cairn.Tx) map[string]string {
+	t.Helper()
+	all, keys := map[string]string{}, []string(nil)
+	for k, v := range tx.Scan(cairn.Range{}) {
+		all[string(k)], keys = string(v), append(keys, string(k))
+	}
+	var others [2][]string
+	for k := range tx.Keys(cairn.Range{}) {
+		others[0] = append(others[0], string(k))
+	}
+	for k := range tx.ScanBackward(cairn.Range{}) {
+		others[1] = append(others[1], string(k))
+	}
+	check(t, tx.Err())
+	slices.Reverse(others[1])
+	if !slices.Equal(keys, others[0]) || !slices.Equal(keys, others[1]) {
+		t.Fatalf("scans of one snapshot differ: %d, %d and %d keys", len(keys), len(others[0]), len(others[1]))
+	}
+	for k, want := range all {
+		if v, err := tx.Get(b(k)); err != nil || string(v) != want {
+			t.Fatalf("get %q: %.20q, %v; the scan has %.20q", k, v, err, want)
+		}
+	}
+	return all
+}
+
+func same(t testing.TB, what string, got, want map[string]string) {
+	t.Helper()
+	if maps.Equal(got, want) {
+		return
+	}
+	for k, v := range want {
+		if g, ok := got[k]; !ok || g != v {
+			t.Errorf("%s: %q is %.30q (%v), want %.30q", what, k, g, ok, v)
+		}
+	}
+	for k := range got {
+		if _, ok := want[k]; !ok {
+			t.Errorf("%s: %q should not be there", what, k)
+		}
+	}
+	t.FailNow()
+}
+
+// besides is a writer with its model, and readers of the same store.
+type besides struct {
+	testing.TB
+	rand    *rand.Rand
+	dir     string
+	options cairn.Options
+	db      *cairn.DB
+	model   map[string]string
+	readers []*cairn.DB
+	pinned  []snapshotOf
+}
+
+// snapshotOf is a transaction of a reader, and what it has to see until it ends.
+type snapshotOf struct {
+	tx   *cairn.Tx
+	want map[string]string
+}
+
+func (x *besides) key() string { return fmt.Sprintf("key-%03d", x.rand.IntN(300)) }
+
+// step writes something, and not only little things.
+func (x *besides) step() {
+	x.Helper()
+	long := bytes.Repeat([]byte{byte('a' + x.rand.IntN(26))}, 1+x.rand.IntN(3000))
+	switch n := x.rand.IntN(100); {
+	case n < 60:
+		k := x.key()
+		check(x, x.db.Put(b(k), long))
+		x.model[k] = string(long)
+	case n < 75:
+		k := x.key()
+		check(x, x.db.Delete(b(k)))
+		delete(x.model, k)
+	case n < 80:
+		low, high := x.key(), x.key()
+		if low > high {
+			low, high = high, low
+		}
+		check(x, x.db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{Low: b(low), High: b(high)}) }))
+		maps.DeleteFunc(x.model, func(k, _ string) bool { return k >= low && k < high })
+	case n < 96:
+		batch := cairn.NewBatch()
+		for range 1 + x.rand.IntN(200) {
+			k := x.key()
+			batch.Put(b(k), long)
+			x.model[k] = string(long)
+		}
+		check(x, x.db.Write(batch))
+	case n < 98:
+		check(x, x.db.Compact(context.Background(), cairn.Range{}))
+	case n < 99: // a large transaction: its tables come by way of the log
+		check(x, x.db.Update(func(tx *cairn.Tx) error {
+			for i := range 5000 {
+				k := fmt.Sprintf("key-%03d", i%300)
+				if err := tx.Put(b(k), long); err != nil {
+					return err
+				}
+				x.model[k] = string(long)
+			}
+			return nil
+		}))
+	default:
+		check(x, x.db.Close())
+		x.look("after the writer has closed the store")
+		x.open()
+	}
+}
+
+func (x *besides) open() {
+	x.Helper()
+	db, err := cairn.Open(x.dir, &x.options)
+	check(x, err)
+	x.db = db
+}
+
+// look checks that readers see what has been written, and snapshots what they saw.
+func (x *besides) look(when string) {
+	x.Helper()
+	for i, r := range x.readers {
+		tx, err := r.Begin(false)
+		check(x, err)
+		x.Cleanup(func() { tx.Rollback() }) // else Close waits for it if the test fails
+		same(x, fmt.Sprintf("%s, reader %d", when, i), everything(x, tx), x.model)
+		if x.rand.IntN(20) == 0 && len(x.pinned) < 5 {
+			x.pinned = append(x.pinned, snapshotOf{tx, maps.Clone(x.model)})
+			continue
+		}
+		check(x, tx.Rollback())
+		k := x.key()
+		if v, err := r.Get(b(k)); string(v) != x.model[k] || (err == nil) != (x.model[k] != "") {
+			x.Fatalf("%s: get %q: %.20q, %v", when, k, v, err)
+		}
+	}
+	if n := len(x.pinned); n > 0 && x.rand.IntN(10) == 0 {
+		i := x.rand.IntN(n)
+		same(x, when+", an old snapshot", everything(x, x.pinned[i].tx), x.pinned[i].want)
+		check(x, x.pinned[i].tx.Rollback())
+		x.pinned = slices.Delete(x.pinned, i, i+1)
+	}
+}
+
+// unpin ends the snapshots that are left.
+func (x *besides) unpin() {
+	x.Helper()
+	for _, s := range x.pinned {
+		same(x, "an old snapshot at the end", everything(x, s.tx), s.want)
+		check(x, s.tx.Rollback())
+	}
+	x.pinned = nil
+}
+
+// TestReadersBesideAWriter: readers that are open while a store is written see every commit once it has
+// returned, whole, whatever the writer does meanwhile with its log and tables; their snapshots stay.
+func TestReadersBesideAWriter(t *testing.T) {
+	steps := 1500
+	if testing.Short() {
+		steps = 300
+	}
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for _, disk := range []string{"memory", "disk"} {
+			t.Run(fmt.Sprintf("%v on %s", durability, disk), func(t *testing.T) {
+				x := &besides{TB: t, rand: rand.New(rand.NewPCG(1, uint64(len(disk)))), dir: "/db", model: map[string]string{}}
+				x.options = cairn.Options{Durability: durability, Memory: 4 << 20}
+				if disk == "disk" {
+					x.dir = t.TempDir()
+					followed(t, x.dir)
+				} else {
+					m := memfs.New()
+					m.StopJournal()
+					x.options.FS = m
+				}
+				x.open()
+				for step := range steps {
+					if step%100 == 50 && len(x.readers) < 3 {
+						x.readers = append(x.readers, openAt(t, x.dir, &cairn.Options{ReadOnly: true, Memory: 4 << 20, FS: x.options.FS}))
+					}
+					x.step()
+					if step%5 == 0 {
+						x.look(fmt.Sprintf("step %d", step))
+					}
+					if step%300 == 299 {
+						x.unpin()
+						check(t, x.readers[0].Close())
+						x.readers = x.readers[1:]
+					}
+				}
+				check(t, x.db.Close())
+				x.look("at the end")
+				x.unpin()
+			})
+		}
+	}
+}
+
+// TestReaderAtEveryInstant: while commits that each write all of a set are under way, readers see sets that are
+// whole, never an older one than before, and none older than what had returned when they began.
+func TestReaderAtEveryInstant(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		t.Run(fmt.Sprint(durability), func(t *testing.T) {
+			dir := t.TempDir()
+			followed(t, dir)
+			db := openAt(t, dir, &cairn.Options{Durability: durability, Memory: 4 << 20})
+			var done atomic.Bool
+			var acknowledged atomic.Int64
+			var readers sync.WaitGroup
+			for range 2 {
+				r := openAt(t, dir, &cairn.Options{ReadOnly: true, Memory: 4 << 20})
+				readers.Go(func() {
+					for last, looks := int64(0), 0; !done.Load(); looks++ {
+						least := max(acknowledged.Load(), last)
+						set, err := readSet(r, looks%2 == 0)
+						if err != nil || set < least {
+							t.Errorf("set %d, %v; %d had been written", set, err, least)
+							return
+						}
+						last = set
+					}
+				})
+			}
+			value := make([]byte, 2000)
+			for i, end := int64(1), time.Now().Add(2*time.Second); time.Now().Before(end); i++ {
+				batch := cairn.NewBatch()
+				for k := range setSize {
+					batch.Put(fmt.Appendf(nil, "member %d", k), append(fmt.Appendf(nil, "%d ", i), value...))
+				}
+				check(t, db.Write(batch))
+				acknowledged.Store(i)
+			}
+			done.Store(true)
+			readers.Wait()
+			t.Logf("%d commits", acknowledged.Load())
+		})
+	}
+}
+
+const setSize = 7
+
+// readSet returns the number of the set that is there, by gets or a scan.
+func readSet(db *cairn.DB, scan bool) (set int64, err error) {
+	err = db.View(func(tx *cairn.Tx) error {
+		var numbers []int64
+		note := func(v []byte) {
+			n := int64(0)
+			fmt.Sscan(string(v[:bytes.IndexByte(v, ' ')]), &n)
+			numbers = append(numbers, n)
+		}
+		if scan {
+			for _, v := range tx.Scan(cairn.Range{}) {
+				note(v)
+			}
+		} else {
+			for k := range setSize {
+				v, err := tx.Get(fmt.Appendf(nil, "member %d", k))
+				if errors.Is(err, cairn.ErrNotFound) {
+					break
+				} else if err != nil {
+					return err
+				}
+				note(v)
+			}
+		}
+		if len(numbers) == 0 {
+			return tx.Err()
+		}
+		if len(numbers) != setSize || slices.Max(numbers) != slices.Min(numbers) {
+			return fmt.Errorf("a set in parts: %v", numbers)
+		}
+		set = numbers[0]
+		return tx.Err()
+	})
+	return set, err
+}

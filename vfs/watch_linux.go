@@ -1,0 +1,153 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the holder of a lock shares begins at sharedAt in the file. Besides the lock itself it has locks on
+// single bytes, of which others can ask whether they are held.
+const (
+	sharedAt   = holderBytes
+	sharedPage = 4096
+
+	heldByte   = 0 // locked by an exclusive holder
+	hiddenByte = 1 // by one that could not Share
+	watchByte  = 2 // by those who watch, shared
+)
+
+// mayShare are the file systems where a page of a file that is there can be stored to at any time, and
+// processes see the same page: not those of a network, nor those that write every page to a new place.
+var mayShare = map[int64]bool{
+	unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.TMPFS_MAGIC: true, unix.OVERLAYFS_SUPER_MAGIC: true,
+}
+
+// mapShared maps the page of a lock file.
+func mapShared(f *os.File, prot int) (page []byte, err error) {
+	err = control(f, func(fd int) error {
+		var fsys unix.Statfs_t
+		if err := unix.Fstatfs(fd, &fsys); err != nil {
+			return err
+		}
+		if !mayShare[int64(fsys.Type)] {
+			return errors.ErrUnsupported
+		}
+		page, err = unix.Mmap(fd, 0, sharedPage, prot, unix.MAP_SHARED)
+		return err
+	})
+	return page, err
+}
+
+// holdByte locks a byte of a lock file, or lets go of several. The lock is that of the open file.
+func holdByte(f *os.File, how int16, at, n int64) error {
+	return control(f, func(fd int) error {
+		return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: how, Start: at, Len: n})
+	})
+}
+
+// byteHeld reports whether somebody else has a byte locked in such a way that f could not lock it so.
+func byteHeld(f *os.File, how int16, at int64) (bool, error) {
+	l := unix.Flock_t{Type: how, Start: at, Len: 1}
+	err := control(f, func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l) })
+	return l.Type != unix.F_UNLCK, err
+}
+
+// show lets Watch know that the lock is held. Where that cannot be had Watch cannot either.
+func (l *osLock) show() { _ = holdByte(l.f, unix.F_WRLCK, heldByte, 1) }
+
+// Share implements Sharer.
+func (l *osLock) Share() ([]byte, error) {
+	if l.shared {
+		return nil, fs.ErrInvalid
+	}
+	if l.page == nil {
+		page, err := l.share()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("share memory through %s: %w", l.name, err), holdByte(l.f, unix.F_WRLCK, hiddenByte, 1))
+		}
+		l.page = page
+	}
+	return l.page[sharedAt : sharedAt+SharedBytes], nil
+}
+
+func (l *osLock) share() ([]byte, error) {
+	if !l.signed { // the disk was full
+		if err := control(l.f, func(fd int) error { return unix.Fallocate(fd, 0, 0, lockBytes) }); err != nil {
+			return nil, err
+		}
+	}
+	page, err := mapShared(l.f, unix.PROT_READ|unix.PROT_WRITE)
+	if err == nil && !l.signed {
+		setTurn(page)
+	}
+	return page, err
+}
+
+// hide ends what Share and show began, and what the file says of its holder. It is not made shorter: that
+// would be a memory fault to whoever watches. If nobody does it takes no space.
+func (l *osLock) hide() error {
+	watched, err := byteHeld(l.f, unix.F_WRLCK, watchByte)
+	if err == nil && !watched {
+		err = control(l.f, func(fd int) error {
+			return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, sharedPage)
+		})
+	}
+	if err != nil || watched {
+		_, err = writeAll(l.f, make([]byte, holderBytes), 0)
+	}
+	if l.page != nil {
+		err = errors.Join(err, unix.Munmap(l.page))
+		l.page = nil
+	}
+	_ = holdByte(l.f, unix.F_UNLCK, 0, 2)
+	return err
+}
+
+// Watch implements Watcher.
+func (osFS) Watch(name string) (Watch, error) {
+	f, err := openRegular(name, os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	w := &osWatch{f: f}
+	info, err := f.Stat()
+	if err == nil && info.Size() < lockBytes { // it was never held
+		err = errors.ErrUnsupported
+	}
+	if err == nil {
+		err = holdByte(f, unix.F_RDLCK, watchByte, 1)
+	}
+	if err == nil {
+		w.page, err = mapShared(f, unix.PROT_READ)
+	}
+	if err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "watch", Path: name, Err: err}
+	}
+	return w, nil
+}
+
+type osWatch struct {
+	f    *os.File
+	page []byte
+}
+
+func (w *osWatch) Bytes() []byte { return w.page[sharedAt : sharedAt+SharedBytes] }
+
+func (w *osWatch) Holder() (Holder, error) {
+	hidden, err := byteHeld(w.f, unix.F_RDLCK, hiddenByte)
+	if err != nil || hidden {
+		return Hidden, err
+	}
+	held, err := byteHeld(w.f, unix.F_RDLCK, heldByte)
+	if err != nil || held {
+		return Holds, err
+	}
+	return Nobody, nil
+}
+
+func (w *osWatch) Close() error { return errors.Join(unix.Munmap(w.page), w.f.Close()) }
