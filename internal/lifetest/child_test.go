@@ -78,6 +78,8 @@ func TestMain(m *testing.M) {
 		serve()
 	case "kill":
 		killWriter()
+	case "read":
+		readUntilKilled()
 	case "burst":
 		burstWriter()
 	case "long":
