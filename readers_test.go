@@ -12,11 +12,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -318,4 +320,138 @@ func readSet(db *cairn.DB, scan bool) (set int64, err error) {
 		return tx.Err()
 	})
 	return set, err
+}
+
+// TestNoReaderSeesWhatAPowerCutTakes: of durable commits readers see those only that no power cut can take back.
+func TestNoReaderSeesWhatAPowerCutTakes(t *testing.T) {
+	const writers = 3
+	m := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	reader := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20, ReadOnly: true})
+	counts := func(db *cairn.DB) (n [writers]int) {
+		check(t, db.View(func(tx *cairn.Tx) error {
+			for w := range n {
+				v, err := tx.Get(fmt.Appendf(nil, "writer %d", w))
+				if err != nil && !errors.Is(err, cairn.ErrNotFound) {
+					return err
+				}
+				fmt.Sscan(string(v), &n[w])
+			}
+			return nil
+		}))
+		return n
+	}
+	var over atomic.Bool
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := 1; !over.Load(); i++ {
+				if err := db.Put(fmt.Appendf(nil, "writer %d", w), fmt.Appendf(nil, "%d %01000d", i, i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	defer writing.Wait()
+	defer over.Store(true)
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 300 {
+		seen := counts(reader)
+		choice := memfs.SyncedOnly()
+		if i%3 == 0 {
+			choice = memfs.Random(r.Uint64())
+		}
+		image, err := cairn.Open("/db", &cairn.Options{FS: m.Crash(choice), Memory: 4 << 20})
+		check(t, err)
+		left := counts(image)
+		check(t, image.Close())
+		for w := range seen {
+			if left[w] < seen[w] {
+				t.Fatalf("look %d, %v: a reader saw commit %d of writer %d; a power cut left %d", i, choice, seen[w], w, left[w])
+			}
+		}
+		m.TrimJournal()
+	}
+	if seen := counts(reader); slices.Min(seen[:]) < 100 {
+		t.Errorf("only %v commits", seen)
+	}
+}
+
+// TestReadersOfAFailingLog: commits whose write has failed are never seen, though their frames may stand in the
+// log, whole, where the next one's were to come.
+func TestReadersOfAFailingLog(t *testing.T) {
+	for _, do := range []faultfs.Action{faultfs.Fail(syscall.EIO), faultfs.DoneBut(syscall.EIO), faultfs.Short(faultfs.Half, syscall.EIO)} {
+		m := memfs.New()
+		m.StopJournal()
+		faults := faultfs.New(m)
+		x := &besides{TB: t, rand: rand.New(rand.NewPCG(5, 6)), dir: "/db", model: map[string]string{}}
+		x.options = cairn.Options{FS: faults, Memory: 4 << 20}
+		x.open()
+		x.readers = append(x.readers, openAt(t, "/db", &cairn.Options{FS: m, ReadOnly: true, Memory: 4 << 20}))
+		failed := 0
+		for i := range 600 {
+			fails := i%10 == 9
+			if fails {
+				faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", At: 1, Do: do})
+			}
+			k, v := x.key(), fmt.Sprintf("%d %0300d", i, i)
+			switch err := x.db.Put(b(k), b(v)); {
+			case err == nil:
+				x.model[k] = v
+			case !fails || errors.Is(err, cairn.ErrCommitUnknown):
+				t.Fatalf("put %d: %v", i, err)
+			default:
+				failed++
+			}
+			faults.Heal()
+			x.look(fmt.Sprintf("put %d", i))
+		}
+		x.unpin()
+		check(t, x.db.Close())
+		x.look("at the end")
+		x.unpin()
+		if failed < 50 {
+			t.Errorf("only %d puts have failed", failed)
+		}
+	}
+}
+
+// TestReaderOnAFailingDisk: a reader that cannot read says so, and reads what is there as soon as it can.
+func TestReaderOnAFailingDisk(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	faults := faultfs.New(m)
+	x := &besides{TB: t, rand: rand.New(rand.NewPCG(7, 8)), dir: "/db", model: map[string]string{}}
+	x.options = cairn.Options{FS: m, Memory: 4 << 20}
+	x.open()
+	reader := openAt(t, "/db", &cairn.Options{FS: faults, ReadOnly: true, Memory: 4 << 20})
+	x.readers = append(x.readers, reader)
+	failures := 0
+	for i := range 800 {
+		x.step()
+		kinds := []faultfs.Kind{faultfs.Read, faultfs.Open, faultfs.Open | faultfs.Read | faultfs.List}[i%3]
+		faults.Add(faultfs.Rule{Kinds: kinds, At: int64(1 + x.rand.IntN(3)), Sticky: i%2 == 0, Do: faultfs.Fail(syscall.EIO)})
+		for range 3 {
+			k := x.key()
+			v, err := reader.Get(b(k))
+			switch want, ok := x.model[k]; {
+			case err == nil && ok && string(v) == want:
+			case errors.Is(err, cairn.ErrNotFound) && !ok:
+			case errors.Is(err, syscall.EIO):
+				failures++
+			default:
+				t.Fatalf("step %d: get %q: %.20q, %v; want %.20q (%v)", i, k, v, err, want, ok)
+			}
+		}
+		faults.Heal()
+		if i%4 == 0 {
+			x.look(fmt.Sprintf("step %d, once the disk is well", i))
+		}
+	}
+	x.unpin()
+	check(t, x.db.Close())
+	if failures < 50 {
+		t.Errorf("only %d gets have failed", failures)
+	}
 }
