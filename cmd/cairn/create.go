@@ -89,8 +89,14 @@ const (
 	maxFirstLog   = 1 << 20
 )
 
-// holder is what a lock file says of the process that holds it, or was killed.
-var holder = regexp.MustCompile(`^[0-9]+ [!-~]+ [!-~]+\n$`)
+// holder is what a lock file says, in its first half, of the process that holds it, or was killed.
+var holder = regexp.MustCompile(`^([0-9]+ [!-~]+ [!-~]+\n)?$`)
+
+// Lengths of a lock file, and of what it says of its holder; behind that is memory that processes share.
+const (
+	lockBytes   = 1024
+	holderBytes = 512
+)
 
 // unfinished reports whether a file holds what an interrupted creation leaves:
 // nothing, because its bytes had not reached the disk, or what was to be there. A
@@ -119,7 +125,10 @@ func unfinished(path string, t base.FileType, num uint64) (bool, error) {
 	}
 	switch t {
 	case base.FileLock:
-		return holder.Match(b), nil
+		if len(b) == lockBytes {
+			b = b[:holderBytes]
+		}
+		return holder.Match(bytes.TrimRight(b, "\x00")), nil
 	case base.FileTemp: // it was to become CURRENT
 		return bytes.HasPrefix(b, []byte("cairn ")), nil
 	case base.FileManifest:
