@@ -29,11 +29,10 @@ const (
 	// it still empty looks again so often, so long apart.
 	holderTries = 3
 	holderPause = 2 * time.Millisecond
-	// holderBytes bounds what is read of a lock file, whatever it holds.
-	holderBytes = 512
-	// lockBytes is the length of a lock file that was held: half of it for its holder, and half for
-	// what that shares.
-	lockBytes = 2 * holderBytes
+	// lockBytes is the length of a lock file that was held: the first part is for its holder's line, the
+	// rest for what that shares.
+	lockBytes   = 512
+	holderBytes = lockBytes - SharedBytes
 )
 
 // Lock takes the lock file name. The lock belongs to the inode: hard links and

@@ -136,7 +136,7 @@ func TestLockFileContents(t *testing.T) {
 	if len(fields) != 3 || fields[0] != fmt.Sprint(os.Getpid()) {
 		t.Fatalf("%q", line)
 	}
-	if line, _, _ := strings.Cut(rest, "\x00"); line != "" || len(all) != 1024 {
+	if line, _, _ := strings.Cut(rest, "\x00"); line != "" || len(all) != 512 {
 		t.Fatalf("%d bytes, and behind the line: %q", len(all), rest)
 	}
 	if _, err := time.Parse(time.RFC3339, fields[2]); err != nil {

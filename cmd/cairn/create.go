@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // mayCreate refuses to make a store in a directory that holds anything: opening a
@@ -89,13 +90,13 @@ const (
 	maxFirstLog   = 1 << 20
 )
 
-// holder is what a lock file says, in its first half, of the process that holds it, or was killed.
+// holder is what a lock file says, in its first part, of the process that holds it, or was killed.
 var holder = regexp.MustCompile(`^([0-9]+ [!-~]+ [!-~]+\n)?$`)
 
 // Lengths of a lock file, and of what it says of its holder; behind that is memory that processes share.
 const (
-	lockBytes   = 1024
-	holderBytes = 512
+	lockBytes   = 512
+	holderBytes = lockBytes - vfs.SharedBytes
 )
 
 // unfinished reports whether a file holds what an interrupted creation leaves:
