@@ -17,7 +17,6 @@ func init() {
 			Title:  "ordered, log-structured, one bound for all memory",
 			Module: "github.com/cairndb/cairn",
 			Cannot: map[Ability]string{
-				CanProcesses: "refuses readers in other processes while one writes",
 			},
 		},
 		Settings: cairnSettings,
