@@ -55,7 +55,8 @@
 // and may be kept long: it pins versions on disk, and hardly any memory. Transactions may be of
 // any size: what does not fit in memory is put aside on disk until the commit.
 //
-// A Tx and its iterators are for one goroutine at a time; a DB is for all.
+// A Tx and its iterators are for one goroutine at a time; a DB is for all. One process
+// writes a store; others, with Options.ReadOnly, read its newest commits meanwhile.
 //
 // # How long slices last
 //

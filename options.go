@@ -63,9 +63,15 @@ func name[T ~uint8](i T, names ...string) string {
 // Options says how to open a store. The zero value of each field is its default.
 type Options struct {
 	// ReadOnly opens without changing a byte, and needs no permission to write.
-	// Several processes may do so at once; while one has the store open for
-	// writing, Open returns a *LockedError. What an unclean end left in the log
-	// is read into memory.
+	// Any number of processes may do so at once, also while one has the store open
+	// for writing: each read and each transaction sees the newest commit there was
+	// when it began, of any process, and a transaction sees that until it ends. The
+	// writer is not held up, whatever becomes of readers. A reader copies to its own
+	// memory what of the log is not in tables yet.
+	//
+	// To read beside a writer takes Linux and a local file system: ext2 to ext4,
+	// XFS, tmpfs, or overlayfs over one of them. Elsewhere a store has one writer or any number of
+	// readers, and Open returns a *LockedError.
 	ReadOnly bool
 
 	// Durability of commits that do not choose their own (Tx.SetDurability).

@@ -20,7 +20,7 @@
 //
 // # Invariants
 //
-// E14 of docs/INVARIANTS.md: what is seen is a prefix of the commits that the writer has shown, whole, and not
+// E16 of docs/INVARIANTS.md: what is seen is a prefix of the commits that the writer has shown, whole, and not
 // older than what was shown when the read began.
 //
 // # Lifetimes

@@ -280,8 +280,11 @@ func (it *Iter) addLayers() {
 		return
 	}
 	n := len(it.open)
-	var ok bool
-	if it.open, ok = it.tx.e.Order.Append(it.open, &it.chunks, it.memory, it.vis.Snapshot); !ok {
+	ok := it.tx.of == nil || it.tx.of == it.tx.e.State() // else the order is of others
+	if ok {
+		it.open, ok = it.tx.e.Order.Append(it.open, &it.chunks, it.memory, it.vis.Snapshot)
+	}
+	if !ok {
 		for _, m := range it.memory {
 			if m.FirstSeq() <= it.vis.Snapshot {
 				it.open = it.chunks.Append(it.open, m, it.vis.Snapshot)

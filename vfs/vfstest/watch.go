@@ -74,7 +74,13 @@ func lockWatched(x *fixture) {
 	}
 	x.ok(second.Close())
 	x.ok(watch.Close())
-	third := x.lock("LOCK", false) // nobody was in the way of it
+	x.lockUnwatched()
+}
+
+// lockUnwatched: nobody is in the way of the next holder, and a shared one shows nothing.
+func (x *fixture) lockUnwatched() {
+	x.Helper()
+	third := x.lock("LOCK", false)
 	x.ok(third.Close())
 	reader := x.lock("LOCK", true)
 	if s, ok := reader.(vfs.Sharer); ok {
