@@ -69,7 +69,7 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 		return nil, err
 	}
 	l := &osLock{f: f, name: name, shared: shared}
-	size, err := l.check(name)
+	size, err := stillNamed(f, name)
 	if err == nil && !shared && size > 0 && foreign(f, size) {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: errForeign}, unlockHandle(f), f.Close())
 	}
@@ -108,17 +108,17 @@ type osLock struct {
 
 // Check implements Guard.
 func (l *osLock) Check() error {
-	if _, err := l.check(l.name); err != nil {
+	if _, err := stillNamed(l.f, l.name); err != nil {
 		return fmt.Errorf("the directory is no longer the one whose lock is held, was it renamed? %w", err)
 	}
 	return nil
 }
 
-// check makes sure that the locked inode is still the one the name leads to:
+// stillNamed makes sure that an open lock file is still the one the name leads to:
 // whoever removes a lock file must not leave two holders behind. It returns the
 // file's size in bytes.
-func (l *osLock) check(name string) (size int64, err error) {
-	mine, err := l.f.Stat()
+func stillNamed(f *os.File, name string) (size int64, err error) {
+	mine, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}

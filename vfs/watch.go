@@ -32,6 +32,9 @@ type Watch interface {
 	Bytes() []byte
 	// Holder reports whether there is an exclusive holder.
 	Holder() (Holder, error)
+	// Check is that of Guard: it fails unless the lock file's name still leads to the file that is
+	// watched.
+	Check() error
 }
 
 // Holder is what is known of the exclusive holder of a lock.

@@ -82,6 +82,7 @@ func (l *osLock) share() ([]byte, error) {
 	}
 	page, err := mapShared(l.f, unix.PROT_READ|unix.PROT_WRITE)
 	if err == nil && !l.signed {
+		clear(page[sharedAt+8 : lockBytes])
 		setTurn(page)
 	}
 	return page, err
@@ -110,10 +111,13 @@ func (l *osLock) hide() error {
 // Watch implements Watcher.
 func (osFS) Watch(name string) (Watch, error) {
 	f, err := openRegular(name, os.O_RDONLY)
+	if err == nil {
+		f, err = writableLayer(f, name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
-	w := &osWatch{f: f}
+	w := &osWatch{f: f, name: name}
 	info, err := f.Stat()
 	if err == nil && info.Size() < lockBytes { // it was never held
 		err = errors.ErrUnsupported
@@ -131,8 +135,25 @@ func (osFS) Watch(name string) (Watch, error) {
 	return w, nil
 }
 
+// writableLayer returns f, or on overlayfs the file that a writer has: of one in a lower layer it would be another
+// one, a copy, which is made when the file is opened for writing.
+func writableLayer(f *os.File, name string) (*os.File, error) {
+	var fsys unix.Statfs_t
+	err := control(f, func(fd int) error { return unix.Fstatfs(fd, &fsys) })
+	if err != nil || int64(fsys.Type) != unix.OVERLAYFS_SUPER_MAGIC {
+		return f, err
+	}
+	f.Close()
+	f, err = openRegular(name, os.O_RDWR)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return f, err
+}
+
 type osWatch struct {
 	f    *os.File
+	name string
 	page []byte
 }
 
@@ -148,6 +169,13 @@ func (w *osWatch) Holder() (Holder, error) {
 		return Holds, err
 	}
 	return Nobody, nil
+}
+
+func (w *osWatch) Check() error {
+	if _, err := stillNamed(w.f, w.name); err != nil {
+		return fmt.Errorf("the directory is no longer the one whose lock is watched, was it renamed? %w", err)
+	}
+	return nil
 }
 
 func (w *osWatch) Close() error { return errors.Join(unix.Munmap(w.page), w.f.Close()) }

@@ -98,8 +98,8 @@ func (e *Engine) openToWrite(made int) error {
 func (e *Engine) openReadOnly() error {
 	e.follower = &follow.Follower{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.emit,
-		Tell: func() {
-			e.pages.SetScarce(e.State().RawBytes() > e.cfg.Memory)
+		Tell: func(rs *tree.State) {
+			e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
 			signal(e.wakeIndex)
 		},
 	}

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type Follower struct {
 	Tables  *tablefiles.Files
 	Buffers *tree.Buffers
 	Emit    func(report.Event)
-	Tell    func() // is told that there may be other tables
+	Tell    func(*tree.State) // is told of each that is put into the view
 
 	Recovery report.RecoveryStats // as Open found the store
 
@@ -79,11 +80,10 @@ func (f *Follower) Open() error {
 // begin watches the lock file. Where that cannot be had it takes the lock, shared; it makes no file, without
 // which nobody can be writing.
 func (f *Follower) begin() error {
-	name := filepath.Join(f.Dir, base.FileName(base.FileLock, 0))
 	err := errors.ErrUnsupported
 	if w, ok := f.FS.(vfs.Watcher); ok {
 		var watch vfs.Watch
-		if watch, err = w.Watch(name); err == nil {
+		if watch, err = w.Watch(f.lockName()); err == nil {
 			var holder vfs.Holder
 			if holder, err = watch.Holder(); err == nil && holder != vfs.Hidden {
 				f.watch, f.page = watch, shm.NewReader(watch.Bytes())
@@ -114,8 +114,8 @@ func (f *Follower) CatchUp() error {
 
 // catchUp reads what the log has more; if that is not enough, everything is looked at again. mu is held.
 func (f *Follower) catchUp() error {
-	seen := f.page.Look()
-	if seen.Shown && seen.Turn == f.turn.Load() && f.following() && f.tail.read(nil, wal.Position(seen.End)) == nil {
+	seen, ok := f.page.Look()
+	if ok && seen.Shown && seen.Turn == f.turn.Load() && f.following() && f.tail.read(nil, wal.Position(seen.End)) == nil {
 		return f.replace(seen, seen.Seq)
 	}
 	return f.refresh()
@@ -145,11 +145,13 @@ const pollEvery = 100 * time.Millisecond
 func (f *Follower) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch seen := f.page.Look(); {
-	case seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
+	switch seen, ok := f.page.Look(); {
+	case ok && seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
 		_ = f.refresh() // whoever reads next is told
 	case f.page.News(f.turn.Load(), f.seq.Load()):
 		_ = f.catchUp()
+	default: // of what was let go of, nothing is wanted soon
+		_ = f.Buffers.Trim()
 	}
 }
 
@@ -171,14 +173,16 @@ func (f *Follower) refresh() error {
 	var last found
 	for range tries {
 		now, err := f.attempt()
-		if err == nil {
-			if seen := f.look(); seen.Turn == now.seen.Turn && seen.Shown == now.seen.Shown {
-				return nil
-			}
-			continue
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errLost):
+			err = base.Corruptf(f.Dir, -1, "the log does not lead to what its writer shows")
+		case errors.Is(err, vfs.ErrLocked):
+			return err
 		}
 		now.seen.Seq, now.seen.End = 0, 0
-		if now == last || errors.Is(err, vfs.ErrLocked) {
+		if now == last {
 			return err
 		}
 		last = now
@@ -186,30 +190,44 @@ func (f *Follower) refresh() error {
 	return fmt.Errorf("read store %s: it has changed each of %d times it was looked at", f.Dir, tries)
 }
 
-func (f *Follower) look() (seen shm.Seen) {
+// look looks at what is shown, if anything can be.
+func (f *Follower) look() (seen shm.Seen, err error) {
 	if f.watch != nil {
-		seen = f.page.Look()
+		var ok bool
+		if seen, ok = f.page.Look(); !ok {
+			err = base.Corruptf(f.lockName(), 0, "the lock file was cut")
+		}
 	}
-	return seen
+	return seen, err
 }
+
+func (f *Follower) lockName() string { return filepath.Join(f.Dir, base.FileName(base.FileLock, 0)) }
 
 // attempt is one attempt of refresh.
 func (f *Follower) attempt() (now found, err error) {
-	now.seen = f.look()
+	if now.seen, err = f.look(); err != nil {
+		return now, err
+	}
 	holder := vfs.Nobody
 	if f.watch != nil {
-		if holder, err = f.watch.Holder(); err != nil {
-			return now, err
+		if holder, err = f.watch.Holder(); err == nil {
+			err = f.watch.Check()
 		}
 	}
 	if holder == vfs.Hidden {
-		return now, &vfs.LockedError{Path: filepath.Join(f.Dir, base.FileName(base.FileLock, 0))}
+		err = &vfs.LockedError{Path: f.lockName()}
+	}
+	if err != nil {
+		return now, err
 	}
 	st, err := manifest.Recover(f.FS, f.Dir, true)
 	if err != nil {
 		return now, err
 	}
 	now.manifest, now.next, now.logStart = st.Manifest, st.NextFileNum, st.LogStart
+	if f.version != nil && st.Store != f.Tables.Store {
+		return now, base.Corruptf(f.Dir, -1, "another store has taken the place of the one that was opened")
+	}
 	f.Tables.Store = st.Store
 	if err := f.openTables(st); err != nil {
 		return now, err
@@ -260,7 +278,10 @@ func (f *Follower) follow(st *manifest.State, was shm.Seen) error {
 	}
 	f.tail.cut(st)
 	f.version, f.layers = st.Version, -1
-	seen := f.page.Look() // after the manifest: so it speaks of nothing that is not shown
+	seen, err := f.look() // after the manifest: so it speaks of nothing that is not shown
+	if err != nil {
+		return err
+	}
 	if seen.Turn != was.Turn || !seen.Shown {
 		return errLost
 	}
@@ -285,10 +306,14 @@ func (f *Follower) readAll(st *manifest.State, seen shm.Seen) error {
 		}
 		last, layers = log.NextSeq-1, log.Layers
 	}
-	f.version, f.layers = st.Version, -1
 	for _, l := range slices.Backward(layers) {
 		f.tail.layers = append(f.tail.layers, numbered{0, l})
 	}
+	if now, err := f.look(); err != nil || now.Turn != seen.Turn || now.Shown != seen.Shown {
+		f.tail.drop() // somebody has come who writes: there may be frames among them that must not be seen
+		return cmp.Or(err, errLost)
+	}
+	f.version, f.layers = st.Version, -1
 	return f.replace(seen, last)
 }
 
@@ -330,14 +355,14 @@ func (f *Follower) replace(seen shm.Seen, visible uint64) error {
 	var rs *tree.State
 	if len(f.tail.layers) != f.layers {
 		rs = f.newState()
+		f.layers = len(f.tail.layers)
+		f.letGo(rs)
 	}
 	f.View.Replace(rs, visible)
 	f.turn.Store(seen.Turn)
 	f.seq.Store(seen.Seq)
 	if rs != nil {
-		f.layers = len(f.tail.layers)
-		f.letGo(rs)
-		f.Tell()
+		f.Tell(rs)
 	}
 	return nil
 }

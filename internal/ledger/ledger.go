@@ -213,7 +213,9 @@ func (l *Ledger) Seal(lastSeq uint64) (logStart uint64, err error) {
 	l.Lock()
 	defer l.Unlock()
 	final := &manifest.Edit{LogStart: manifest.NoLog(l.next), NextFileNum: l.next, LastSeq: lastSeq}
-	return final.LogStart, l.log.Seal(final)
+	err = l.log.Seal(final)
+	l.Edited()
+	return final.LogStart, err
 }
 
 // Close gives up the manifest's file.

@@ -51,27 +51,35 @@ func (w *Writer) Showing() bool { return w.words.Load() != nil }
 // and that there is no log.
 func (w *Writer) Begin(memory []byte, seq uint64) {
 	words := arena.Words(memory)
-	words[wordSeq].Store(seq)
-	words[wordEnd].Store(0)
-	words[wordEdits].Store(w.edits.Load())
-	words[wordShown].Store(1)
 	w.words.Store(&words)
+	w.store(func(words []atomic.Uint64) {
+		words[wordSeq].Store(seq)
+		words[wordEnd].Store(0)
+		words[wordEdits].Store(w.edits.Load())
+		words[wordShown].Store(1)
+	})
 }
 
 // Show shows that everything up to seq may be seen, whose last commit ends at end.
 func (w *Writer) Show(seq, end uint64) {
-	if words := w.words.Load(); words != nil {
-		(*words)[wordEnd].Store(end)
-		(*words)[wordSeq].Store(seq)
+	w.store(func(words []atomic.Uint64) {
+		words[wordEnd].Store(end)
+		words[wordSeq].Store(seq)
+	})
+}
+
+// store stores, if anything is shown. If the file is not there any more, because somebody has cut it, nothing is
+// shown from now on, and readers find that out in the same way.
+func (w *Writer) store(f func(words []atomic.Uint64)) {
+	if words := w.words.Load(); words != nil && !arena.Survives(func() { f(*words) }) {
+		w.words.Store(nil)
 	}
 }
 
 // Edited shows that there was one more edit of the manifest.
 func (w *Writer) Edited() {
 	n := w.edits.Add(1)
-	if words := w.words.Load(); words != nil {
-		(*words)[wordEdits].Store(n)
-	}
+	w.store(func(words []atomic.Uint64) { words[wordEdits].Store(n) })
 }
 
 // End lets go of the memory, which goes on to show what it has shown.
@@ -89,8 +97,13 @@ type Seen struct {
 	Shown                 bool
 }
 
-// Look looks at what is shown.
-func (r Reader) Look() (s Seen) {
+// Look looks at what is shown. It is not there if somebody has cut the file.
+func (r Reader) Look() (s Seen, ok bool) {
+	ok = arena.Survives(func() { s = r.look() })
+	return s, ok
+}
+
+func (r Reader) look() (s Seen) {
 	for {
 		s.Turn = r.words[wordTurn].Load()
 		s.Shown = r.words[wordShown].Load() == 1
@@ -103,7 +116,7 @@ func (r Reader) Look() (s Seen) {
 	}
 }
 
-// News reports whether there is something to see that was not with an earlier turn and sequence.
-func (r Reader) News(turn, seq uint64) bool {
-	return r.words[wordSeq].Load() != seq || r.words[wordTurn].Load() != turn
+// News reports whether there is something to see that was not with an earlier turn and sequence, or nothing.
+func (r Reader) News(turn, seq uint64) (news bool) {
+	return !arena.Survives(func() { news = r.words[wordSeq].Load() != seq || r.words[wordTurn].Load() != turn }) || news
 }

@@ -35,7 +35,7 @@ func TestWorkedExample(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	r := NewReader(memory)
-	if seen := r.Look(); seen != (Seen{Turn: 0x0102030405060708, Seq: 42, End: 7<<32 + 248, Edits: 3, Shown: true}) {
+	if seen, _ := r.Look(); seen != (Seen{Turn: 0x0102030405060708, Seq: 42, End: 7<<32 + 248, Edits: 3, Shown: true}) {
 		t.Errorf("%+v", seen)
 	}
 	if turn := uint64(0x0102030405060708); r.News(turn, 42) || !r.News(turn, 41) || !r.News(turn+1, 42) {
@@ -49,14 +49,14 @@ func TestNothingShown(t *testing.T) {
 	var w Writer
 	w.Show(1, 2)
 	w.Edited()
-	if w.Showing() || NewReader(memory).Look() != (Seen{}) {
+	if seen, ok := NewReader(memory).Look(); w.Showing() || seen != (Seen{}) || !ok {
 		t.Error("something is shown")
 	}
 	w.Begin(memory, 5)
 	w.End()
 	w.Show(6, 7)
 	w.Edited()
-	if seen := NewReader(memory).Look(); seen != (Seen{Seq: 5, Edits: 1, Shown: true}) {
+	if seen, _ := NewReader(memory).Look(); seen != (Seen{Seq: 5, Edits: 1, Shown: true}) {
 		t.Errorf("%+v", seen)
 	}
 }

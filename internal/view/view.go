@@ -36,6 +36,7 @@ type View struct {
 	// be seen in it go together: they are replaced and taken under pair.
 	catchUp func() error
 	pair    sync.Mutex
+	dropped bool // there will be no State any more; guarded by pair
 }
 
 // orderShare: orders for scans take up to one part in so many of what slices may pin, each.
@@ -90,8 +91,11 @@ func (v *View) Follow(catchUp func() error) { v.catchUp = catchUp }
 func (v *View) Replace(rs *tree.State, seq uint64) {
 	v.pair.Lock()
 	defer v.pair.Unlock()
-	if rs != nil {
+	switch {
+	case !v.dropped && rs != nil:
 		v.Publish(rs)
+	case rs != nil:
+		v.Epochs.Later(rs.Unref)
 	}
 	v.Show(seq)
 }
@@ -120,7 +124,10 @@ func (v *View) Publish(rs *tree.State) {
 
 // Drop leaves no State, and waits until nobody reads the last one.
 func (v *View) Drop() {
+	v.pair.Lock()
+	v.dropped = true
 	v.Publish(nil)
+	v.pair.Unlock()
 	v.Epochs.Drain()
 }
 

@@ -2,8 +2,6 @@ package wal
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -57,7 +55,7 @@ func (s *Segment) fillFirst() error {
 		return err
 	}
 	s.piece = firstPiece
-	survives(func() { s.buf[at] = 0 }) // if not, it is noticed when something is stored
+	arena.Survives(func() { s.buf[at] = 0 }) // if not, it is noticed when something is stored
 	return nil
 }
 
@@ -165,30 +163,12 @@ func (s *Segment) detach() {
 	defer s.syncing.Unlock()
 	used := s.tail.Load()
 	err := arena.Detach(s.buf, func(dst []byte) error {
-		if !survives(func() { copy(dst, s.buf[:used]) }) {
+		if !arena.Survives(func() { copy(dst, s.buf[:used]) }) {
 			return fmt.Errorf("read log segment %s: memory fault", s.name)
 		}
 		return nil
 	})
 	s.mapped.Store(err != nil)
-}
-
-// survives calls f and reports false if that ended with a memory fault, as access to a
-// mapping does if the disk is broken, or the file was cut.
-func survives(f func()) (ok bool) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			if _, fault := r.(interface {
-				runtime.Error
-				Addr() uintptr
-			}); !fault {
-				panic(r)
-			}
-		}
-	}()
-	f()
-	return true
 }
 
 // Intact returns an error, which matches base.ErrCorrupt, if a mapped arena to which nothing is

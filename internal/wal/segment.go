@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
@@ -203,7 +204,7 @@ func (s *Segment) Room(n int) bool {
 func (s *Segment) Append(h frame.Header, payload ...[]byte) (at int64) {
 	off := s.tail.Load()
 	end := int64(0)
-	if !s.mapped.Load() || !survives(func() { end = s.encode(off, h, payload) }) {
+	if !s.mapped.Load() || !arena.Survives(func() { end = s.encode(off, h, payload) }) {
 		s.detach()
 		end = s.encode(off, h, payload)
 	}

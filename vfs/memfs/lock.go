@@ -113,11 +113,12 @@ func (f *FS) Watch(name string) (vfs.Watch, error) {
 		return nil, pathError("watch", name, err)
 	}
 	p.node.handles++
-	return &watch{held{fs: f, node: p.node}, p.node.lock.shares()}, nil
+	return &watch{held{fs: f, node: p.node}, name, p.node.lock.shares()}, nil
 }
 
 type watch struct {
 	held  held
+	name  string
 	words []byte
 }
 
@@ -133,6 +134,17 @@ func (w *watch) Holder() (vfs.Holder, error) {
 		return vfs.Holds, nil
 	}
 	return vfs.Nobody, nil
+}
+
+// Check implements vfs.Watch.
+func (w *watch) Check() error {
+	f := w.held.fs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p, err := f.find(w.name); err != nil || p.node != w.held.node {
+		return pathError("watch", w.name, fs.ErrNotExist)
+	}
+	return nil
 }
 
 // Close implements io.Closer.

@@ -16,8 +16,6 @@ func init() {
 			Name:   "cairn",
 			Title:  "ordered, log-structured, one bound for all memory",
 			Module: "github.com/cairndb/cairn",
-			Cannot: map[Ability]string{
-			},
 		},
 		Settings: cairnSettings,
 		Open:     openCairn,

@@ -1,0 +1,269 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// hookFS calls functions before a file is opened, and before it is read.
+type hookFS struct {
+	vfs.FS
+	opens, reads atomic.Pointer[func(base string)]
+}
+
+// Watch implements vfs.Watcher.
+func (h *hookFS) Watch(name string) (vfs.Watch, error) { return h.FS.(vfs.Watcher).Watch(name) }
+
+func (h *hookFS) Open(name string) (vfs.File, error) {
+	call(&h.opens, name)
+	f, err := h.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &hookFile{f, h, name}, nil
+}
+
+func call(hook *atomic.Pointer[func(string)], name string) {
+	if f := hook.Load(); f != nil {
+		(*f)(filepath.Base(name))
+	}
+}
+
+type hookFile struct {
+	vfs.File
+	fs   *hookFS
+	name string
+}
+
+func (f *hookFile) ReadAt(b []byte, off int64) (int, error) {
+	call(&f.fs.reads, f.name)
+	return f.File.ReadAt(b, off)
+}
+
+// once is a hook that calls f the first time that a file is opened or read whose name ends like that.
+func once(suffix string, f func()) *func(string) {
+	var done atomic.Bool
+	hook := func(name string) {
+		if strings.HasSuffix(name, suffix) && done.CompareAndSwap(false, true) {
+			f()
+		}
+	}
+	return &hook
+}
+
+// TestReaderClosedMeanwhile: Close of a reader that is catching up waits for that, and gives everything back.
+func TestReaderClosedMeanwhile(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "1")
+	h := &hookFS{FS: m}
+	r, err := cairn.Open("/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
+	check(t, err)
+	wantValue(t, r, "a", "1")
+	blocked, release := make(chan bool), make(chan bool)
+	h.reads.Store(once(".log", func() {
+		close(blocked)
+		<-release
+	}))
+	put(t, w, "big", strings.Repeat("x", 700<<10)) // a memtable of its own, and so another State
+	got, closed := make(chan error), make(chan error)
+	go func() {
+		_, err := r.Get(b("a"))
+		got <- err
+	}()
+	<-blocked
+	go func() { closed <- r.Close() }()
+	time.Sleep(50 * time.Millisecond) // until it waits
+	close(release)
+	if err := <-got; err != nil && !errors.Is(err, cairn.ErrClosed) {
+		t.Errorf("the read that was under way: %v", err)
+	}
+	check(t, <-closed)
+}
+
+// TestReadersCloseAnyTime is the same as it comes.
+func TestReadersCloseAnyTime(t *testing.T) {
+	dir := t.TempDir()
+	followed(t, dir)
+	w := openAt(t, dir, &cairn.Options{Memory: 8 << 20, Durability: cairn.Relaxed})
+	put(t, w, "n", "0")
+	var over atomic.Bool
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for i := 0; !over.Load(); i++ {
+			if err := w.Put(fmt.Appendf(nil, "%d", i%500), make([]byte, 20_000)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	defer writing.Wait()
+	defer over.Store(true)
+	for i := range 60 {
+		r, err := cairn.Open(dir, &cairn.Options{Memory: 4 << 20, ReadOnly: true})
+		check(t, err)
+		var reading sync.WaitGroup
+		for range 4 {
+			reading.Go(func() {
+				for err := error(nil); !errors.Is(err, cairn.ErrClosed); {
+					if _, err = r.Get(b("n")); err != nil && !errors.Is(err, cairn.ErrClosed) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i%20) * time.Millisecond)
+		check(t, r.Close())
+		reading.Wait()
+	}
+}
+
+// TestWriterComesMeanwhile: a writer that opens the store between a reader's look at the lock and at the log has
+// a commit in the log that is not durable, or never will be. The reader does not see it, and is none the worse.
+func TestWriterComesMeanwhile(t *testing.T) {
+	for what, do := range map[string]faultfs.Action{"slow": faultfs.Delay(300 * time.Millisecond), "failing": faultfs.Fail(syscall.EIO)} {
+		for _, opening := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, opening %v", what, opening), func(t *testing.T) {
+				m := memfs.New()
+				m.StopJournal()
+				first := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+				put(t, first, "a", "1")
+				faults, h := faultfs.New(m), &hookFS{FS: m}
+				outcome := make(chan error, 1)
+				var came atomic.Bool
+				comes := once("CURRENT", func() {
+					came.Store(true)
+					w, err := cairn.Open("/db", &cairn.Options{FS: faults, Memory: 4 << 20})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					t.Cleanup(func() { w.Close() })
+					put(t, w, "b", "2")
+					syncs := faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Sticky: true, Do: do})
+					go func() { outcome <- w.Put(b("a"), b("not durable")) }()
+					for syncs.Seen() == 0 {
+						time.Sleep(time.Millisecond)
+					}
+				})
+				if opening {
+					check(t, first.Close())
+					h.opens.Store(comes)
+				}
+				r, err := cairn.Open("/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
+				check(t, err)
+				defer r.Close()
+				if !opening {
+					check(t, first.Close())
+				}
+				for !opening && !came.Load() { // somebody has come and gone: it looks at the lock, and at the manifest
+					second, err := cairn.Open("/db", &cairn.Options{FS: m, Memory: 4 << 20})
+					check(t, err)
+					check(t, second.Close())
+					h.opens.Store(comes)
+					wantValue(t, r, "a", "1")
+				}
+				wantValue(t, r, "a", "1")
+				wantValue(t, r, "b", "2")
+				if err := <-outcome; err == nil {
+					wantValue(t, r, "a", "not durable")
+				} else {
+					wantValue(t, r, "a", "1")
+				}
+			})
+		}
+	}
+}
+
+// TestReaderOfASwappedDirectory: a reader belongs to the store it has opened. It goes on with that while there is
+// nothing new, and else says that its directory has gone; never does it read another one.
+func TestReaderOfASwappedDirectory(t *testing.T) {
+	root := t.TempDir()
+	followed(t, root)
+	made := func(name string, n int) string {
+		dir := filepath.Join(root, name)
+		db, err := cairn.Open(dir, &cairn.Options{Memory: 4 << 20})
+		check(t, err)
+		for i := range n {
+			put(t, db, fmt.Sprint(i), name)
+		}
+		check(t, db.Close())
+		return dir
+	}
+	one, two := made("one", 3), made("two", 50)
+	r := openAt(t, one, &cairn.Options{ReadOnly: true, Memory: 4 << 20})
+	wantValue(t, r, "1", "one")
+	check(t, os.Rename(one, one+" of old"))
+	check(t, os.Rename(two, one))
+	wantValue(t, r, "1", "one")
+	wantValue(t, r, "40", "")
+	w := openAt(t, one+" of old", &cairn.Options{Memory: 4 << 20})
+	put(t, w, "1", "one again")
+	if v, err := r.Get(b("1")); err == nil || !strings.Contains(err.Error(), "renamed") {
+		t.Errorf("get of what was written elsewhere: %q, %v", v, err)
+	}
+	check(t, w.Close())
+	check(t, os.Rename(one, two))
+	check(t, os.Rename(one+" of old", one))
+	wantValue(t, r, "1", "one again")
+
+	// Another store in the place of the first one, with the lock file of that.
+	for _, from := range []string{one, two} {
+		names, err := os.ReadDir(from)
+		check(t, err)
+		for _, e := range names {
+			if e.Name() != "LOCK" && from == one {
+				check(t, os.Remove(filepath.Join(one, e.Name())))
+			} else if e.Name() != "LOCK" {
+				check(t, os.Rename(filepath.Join(two, e.Name()), filepath.Join(one, e.Name())))
+			}
+		}
+	}
+	other := openAt(t, one, &cairn.Options{Memory: 4 << 20})
+	put(t, other, "1", "two again")
+	_, err := r.Get(b("1"))
+	expect(t, err, cairn.ErrCorrupt)
+}
+
+// TestLockFileCut: whoever empties the lock file takes the page away that processes share. Commits go on, and
+// readers say that they cannot.
+func TestLockFileCut(t *testing.T) {
+	dir := t.TempDir()
+	followed(t, dir)
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		w := openAt(t, dir, &cairn.Options{Memory: 4 << 20, Durability: durability})
+		put(t, w, "a", "1")
+		r := openAt(t, dir, &cairn.Options{Memory: 4 << 20, ReadOnly: true})
+		wantValue(t, r, "a", "1")
+		check(t, os.Truncate(filepath.Join(dir, "LOCK"), 0))
+		put(t, w, "a", "2")
+		wantValue(t, w, "a", "2")
+		_, err := r.Get(b("a"))
+		expect(t, err, cairn.ErrCorrupt)
+		_, err = cairn.Open(dir, &cairn.Options{ReadOnly: true})
+		expect(t, err, cairn.ErrLocked)
+		check(t, r.Close())
+		check(t, w.Close())
+		w = openAt(t, dir, nil) // all is well with the next one
+		put(t, w, "a", "3")
+		r = openAt(t, dir, &cairn.Options{ReadOnly: true})
+		wantValue(t, r, "a", "3")
+		check(t, r.Close())
+		check(t, w.Close())
+	}
+}
