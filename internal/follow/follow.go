@@ -225,10 +225,11 @@ func (f *Follower) attempt() (now found, err error) {
 		return now, err
 	}
 	now.manifest, now.next, now.logStart = st.Manifest, st.NextFileNum, st.LogStart
-	if f.version != nil && st.Store != f.Tables.Store {
+	if f.version == nil {
+		f.Tables.Store = st.Store
+	} else if st.Store != f.Tables.Store {
 		return now, base.Corruptf(f.Dir, -1, "another store has taken the place of the one that was opened")
 	}
-	f.Tables.Store = st.Store
 	if err := f.openTables(st); err != nil {
 		return now, err
 	}

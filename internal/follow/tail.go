@@ -182,7 +182,7 @@ func (t *tail) chain(st *manifest.State, num uint64) (chain []*segment, err erro
 	if t.seg != nil {
 		first = t.seg.Num
 	}
-	for num >= first && (t.seg == nil || num != t.seg.Num) {
+	for num > 0 && num >= first && (t.seg == nil || num != t.seg.Num) {
 		i, ok := slices.BinarySearchFunc(st.Segments, num, func(s manifest.Segment, num uint64) int { return cmp.Compare(s.Num, num) })
 		if !ok {
 			return chain, errLost
