@@ -20,6 +20,7 @@ type store struct {
 	disk     *memfs.FS
 	faults   *faultfs.FS
 	poisoned error
+	edits    int // that Edited was told of
 }
 
 // newStore is the ledger of a store whose first segment, 1, is provisional.
@@ -29,6 +30,7 @@ func newStore(t *testing.T) *store {
 	s := &store{disk: disk, faults: faultfs.New(disk)}
 	s.FS, s.Dir, s.Obsolete = s.faults, "/db", new(obsolete.Files)
 	s.Poison = func(err error) { s.poisoned = errors.Join(s.poisoned, err) }
+	s.Edited = func() { s.edits++ }
 	if err := errors.Join(disk.MkdirAll("/db"), disk.SyncDir("/")); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +83,34 @@ func (s *store) onDisk(t *testing.T) (*manifest.State, []string) {
 		kind, _ := base.ParseFileName(name)
 		return kind != base.FileLog
 	})
+}
+
+// TestEdited: readers in other processes are told of each change to the manifest.
+func TestEdited(t *testing.T) {
+	s := newStore(t)
+	told := func(what string, change func() error) {
+		t.Helper()
+		before := s.edits
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if s.edits != before+1 {
+			t.Errorf("%s: %d times", what, s.edits-before)
+		}
+	}
+	if s.edits != 1 {
+		t.Errorf("a new manifest: %d times", s.edits)
+	}
+	told("a provisional segment", func() error { s.record(t, true); return nil })
+	told("confirmed segments", func() error { s.confirm(t, 100); return nil })
+	told("a segment", func() error { s.record(t, false); return nil })
+	told("an edit", func() error {
+		s.Lock()
+		defer s.Unlock()
+		_, err := s.Append(&manifest.Edit{LastSeq: 7})
+		return err
+	})
+	told("the seal", func() error { _, err := s.Seal(7); return err })
 }
 
 // TestConfirm: segments are provisional until names and records are durable, and after that what is
