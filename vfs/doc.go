@@ -5,15 +5,16 @@
 // FS and File (vfs.go) are the interfaces; OS returns the operating system's file
 // system behind them. IsNoSpace recognises a full disk from any implementation.
 // What a file system or file may offer besides, for speed or safety, are interfaces of
-// their own: Unlinker, SpaceTeller, WriteStarter, Scatterer, Mapper, Guard. ErrNotAttempted tells a sync
+// their own: Unlinker, SpaceTeller, WriteStarter, Scatterer, Mapper, Guard, Sharer, Watcher. ErrNotAttempted tells a sync
 // that was not tried from one that failed.
 //
 // # State
 //
 // OS keeps none: every name is resolved by the operating system at every call.
 // A lock file holds one text line, "pid host time\n" (time in RFC 3339), written
-// by an exclusive holder for the sake of error messages and emptied when it lets
-// go. A holder that was killed leaves its line behind; the next exclusive holder
+// by an exclusive holder for the sake of error messages and cleared when it lets
+// go, and behind it, on Linux, memory that the holder shares with those who watch
+// (docs/format/lock.md). A holder that was killed leaves its line behind; the next exclusive holder
 // overwrites it, but while only shared holders exist the line may name a process
 // that is gone. The lock is the operating system's, never the line.
 //
@@ -45,6 +46,7 @@
 //	Map          mmap         no                         no                 no
 //	SyncDir      fsync        F_FULLFSYNC                does nothing       fsync
 //	Lock         flock        flock                      LockFileEx         flock on the BSDs, else unsupported
+//	Watch        mmap, OFD    no                         no                 no
 //
 // SyncDir does nothing on Windows because the system offers no way to flush a
 // directory; NTFS logs its metadata in order. Sync of a file opened by Open (for
