@@ -6,7 +6,7 @@
 // A Table does not own its entries: they stand in a buffer (the segment's arena,
 // or the transaction's) as frame.AppendEntry encoded them. The table adds, per
 // entry, 32-bit columns: where the entry stands, the previous version of
-// its key, and a hash; and hash slots that lead from a key to its newest version.
+// its key, and a hash; and hash slots that lead from a key to its newest version, and to where that stands (slot.go).
 // The i-th entry has the sequence base+i, so sequences are not stored.
 //
 // Keys before longer values are far from each other. They are copied side by side, as

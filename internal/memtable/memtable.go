@@ -26,9 +26,10 @@ type Table struct {
 	copies []byte // of keys, each with its kind and length before it
 	copied int    // bytes of copies in use
 
-	slots []atomic.Uint64 // tag<<32 | 1+record number; 0: free
+	slots []atomic.Uint64 // see slot; 0: free
 	shift uint            // slot of tag t: t*golden >> shift
 	used  int             // slots in use
+	slot  slotLayout
 
 	count atomic.Uint32 // records published
 	limit atomic.Uint32 // records at or behind it do not exist (M3)
@@ -72,6 +73,7 @@ func New(buf, mem []byte, n int) *Table {
 	slotBytes := slotCount(n) * 8
 	clear(mem[:slotBytes])
 	t.setSlots(arena.Words(mem[:slotBytes]))
+	t.slot = layoutFor(n, len(buf))
 	columns := arena.Halfwords(mem[slotBytes : slotBytes+n*RecordBytes])
 	t.at, t.prev, t.tag, t.copy = columns[:n:n], columns[n:2*n:2*n], columns[2*n:3*n:3*n], columns[3*n:4*n]
 	t.copies = mem[slotBytes+n*RecordBytes:]
@@ -87,6 +89,7 @@ func NewGrowing(first uint64) *Table {
 	t.self[0] = t
 	t.limit.Store(math.MaxUint32)
 	t.setSlots(make([]atomic.Uint64, 64))
+	t.slot = noOffsets
 	return t
 }
 
@@ -156,7 +159,7 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 	if e.Kind == base.KindRangeDelete {
 		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
 	} else {
-		t.link(n, tag, e.Key)
+		t.link(n, hash, uint32(off), e.Key)
 	}
 	t.count.Store(n + 1)
 }
@@ -244,27 +247,38 @@ func (t *Table) copyAt(rec uint32) uint32 {
 	return t.copy[rec]
 }
 
-// isKey reports whether a record's key is the given one.
-func (t *Table) isKey(rec uint32, key []byte) bool {
-	_, have := t.key(rec)
-	return bytes.Equal(have, key)
-}
-
-// link publishes record n in the slot of its key.
-func (t *Table) link(n, tag uint32, key []byte) {
+// link publishes record n, which stands at an offset, in the slot of its key.
+func (t *Table) link(n uint32, hash uint64, off uint32, key []byte) {
 	mask := uint32(len(t.slots) - 1)
-	for i := t.home(tag); ; i = (i + 1) & mask {
+	for i := t.home(uint32(hash >> 32)); ; i = (i + 1) & mask {
 		s := t.slots[i].Load()
 		if s == 0 {
 			t.used++
-		} else if uint32(s>>32) != tag || !t.isKey(uint32(s)-1, key) {
+		} else if !t.slot.mayBe(s, hash) || !bytes.Equal(t.keyOf(s), key) {
 			continue
 		} else {
-			t.prev[n] = uint32(s)
+			t.prev[n] = t.slot.record(s)
 		}
-		t.slots[i].Store(uint64(tag)<<32 | uint64(n+1))
+		t.slots[i].Store(t.slot.of(hash, off, n+1))
 		return
 	}
+}
+
+// keyOf returns the key that a slot is of: from a copy, which lies among others, if there is one.
+func (t *Table) keyOf(s uint64) []byte {
+	if rec := t.slot.record(s) - 1; t.copyAt(rec) != 0 {
+		_, key := t.key(rec)
+		return key
+	}
+	return frame.Key(t.buf[t.offset(s):])
+}
+
+// offset returns where the record that a slot leads to stands in the buffer.
+func (t *Table) offset(s uint64) uint32 {
+	if t.slot.offMask == 0 {
+		return t.at[t.slot.record(s)-1]
+	}
+	return t.slot.offset(s)
 }
 
 func (t *Table) makeRoom() {
@@ -283,7 +297,7 @@ func (t *Table) makeRoom() {
 		if s == 0 {
 			continue
 		}
-		i := t.home(uint32(s >> 32))
+		i := t.home(uint32(s >> 32)) // of the hash a slot of a growing table has as much as a tag
 		for t.slots[i].Load() != 0 {
 			i = (i + 1) & mask
 		}
@@ -316,17 +330,17 @@ func (t *Table) decode(e *frame.Entry, rec uint32) { e.Decode(t.buf[t.at[rec]:])
 // Get sets e to the newest version of key that vis sees; without one, e means nothing. hash is
 // the key's base.Hash. Range deletes are not considered: see Cover.
 func (t *Table) Get(e *frame.Entry, key []byte, hash uint64, vis base.Visibility) (seq uint64, ok bool) {
-	tag := uint32(hash >> 32)
 	mask := uint32(len(t.slots) - 1)
-	for i := t.home(tag); ; i = (i + 1) & mask {
+	for i := t.home(uint32(hash >> 32)); ; i = (i + 1) & mask {
 		s := t.slots[i].Load()
 		if s == 0 {
 			return 0, false
 		}
-		if uint32(s>>32) == tag {
-			t.prefetchRecord(uint32(s) - 1) // all of it while the first line is waited for
-			if t.decode(e, uint32(s)-1); bytes.Equal(e.Key, key) {
-				return t.version(e, uint32(s), vis)
+		if t.slot.mayBe(s, hash) {
+			off := t.offset(s)
+			t.PrefetchAt(off, t.PrefetchBytes()) // all of it while the first line is waited for
+			if e.Decode(t.buf[off:]); bytes.Equal(e.Key, key) {
+				return t.version(e, t.slot.record(s), vis)
 			}
 		}
 	}
