@@ -28,6 +28,19 @@ func (o *osFile) Map(off int64, n int) (Mapping, error) {
 	return mapping(b), nil
 }
 
+// View implements Viewer.
+func (o *osFile) View(n int) (Mapping, error) {
+	var b []byte
+	err := o.control(func(fd int) (err error) {
+		b, err = unix.Mmap(fd, 0, n, unix.PROT_READ, unix.MAP_SHARED)
+		return err
+	})
+	if err != nil {
+		return nil, o.wrap("map", err)
+	}
+	return mapping(b), nil
+}
+
 // mapping implements Mapping.
 type mapping []byte
 

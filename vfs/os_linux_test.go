@@ -171,6 +171,52 @@ func TestMapBringsInOnePage(t *testing.T) {
 	}
 }
 
+// TestView: what is written, or stored in a mapping, is there at once, also when the file is closed and removed.
+func TestView(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	f, err := OS().Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Preallocate(0, 2*MapUnit); err != nil {
+		t.Skip(err)
+	}
+	stored, err := f.(Mapper).Map(0, 2*MapUnit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Unmap()
+	r, err := OS().Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := r.(Viewer).View(MapUnit + 100)
+	if err != nil || len(view.Bytes()) != MapUnit+100 {
+		t.Fatal(len(view.Bytes()), err)
+	}
+	for i, change := range []func(b byte) error{
+		func(b byte) error { _, err := f.WriteAt([]byte{b}, MapUnit+7); return err },
+		func(b byte) error { stored.Bytes()[MapUnit+7] = b; return nil },
+		func(byte) error { return r.Close() },
+		func(byte) error { return OS().Remove(name) },
+		func(b byte) error { _, err := f.WriteAt([]byte{b}, MapUnit+7); return err },
+	} {
+		if err := change(byte(i + 1)); err != nil {
+			t.Fatal(err)
+		}
+		if got := view.Bytes()[MapUnit+7]; got != byte(i+1) && i != 2 && i != 3 || got == 0 {
+			t.Errorf("change %d: %d", i, got)
+		}
+	}
+	if err := view.Unmap(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.(Viewer).View(1); err == nil {
+		t.Error("a closed file was mapped")
+	}
+}
+
 func TestStartWriteback(t *testing.T) {
 	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {

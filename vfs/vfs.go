@@ -135,7 +135,15 @@ type Mapper interface {
 	Map(off int64, n int) (Mapping, error)
 }
 
-// Mapping is what Map made. It lasts until Unmap, whether the file is closed before or not.
+// Viewer is a File that can be read where the system has it in memory. It is optional.
+type Viewer interface {
+	// View maps the first n bytes for reading: whatever anybody writes to the file, or stores in it, is there at
+	// once. They are within the file. To load where the disk is broken, or the file was cut, is a memory fault, and
+	// so is a store.
+	View(n int) (Mapping, error)
+}
+
+// Mapping is what Map or View made. It lasts until Unmap, whether the file is closed before or not.
 type Mapping interface {
 	// Bytes returns the memory: whole pages of the operating system's that nothing else uses.
 	Bytes() []byte

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -31,8 +32,10 @@ type tail struct {
 	seg    *segment   // whose frames are being read; nil: none was yet
 	next   uint64     // sequence of the next frame; 0: that of whatever frame it is
 	mem    *tree.Memory
+	begun  int64 // where in the segment the first frame of mem stands
+	span   int64 // and how much of it those of mem were expected to take
 	from   int64 // where in the segment's file the arena of mem begins
-	to     int64 // and how far of the file has been read into it
+	to     int64 // and how far of the file has been read into it; of no use if that is the file
 }
 
 // numbered is a layer with the number of its segment.
@@ -46,12 +49,38 @@ type segment struct {
 	manifest.Segment
 	name    string
 	f       vfs.File
+	view    *shared // of all of the file; nil: it is read
 	id      frame.Identity
 	length  int64
 	link    wal.Position // where the segment before ends
 	linkSum uint32
 	pos     int64 // of the next frame
 	sum     uint32
+}
+
+// shared is a segment's file, mapped: the segment has a reference, and each memtable over it.
+type shared struct {
+	vfs.Mapping
+	refs atomic.Int32
+}
+
+func (v *shared) ref() *shared {
+	v.refs.Add(1)
+	return v
+}
+
+func (v *shared) unref() {
+	if v.refs.Add(-1) == 0 {
+		v.Unmap()
+	}
+}
+
+// close lets go of the file.
+func (s *segment) close() {
+	s.f.Close()
+	if s.view != nil {
+		s.view.unref()
+	}
 }
 
 // openSegment opens a segment and reads its link.
@@ -67,6 +96,18 @@ func (t *tail) openSegment(rec manifest.Segment) (*segment, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// mapFile maps the file, which the writer has mapped as well: such a file is never used again, nor shortened, and what
+// was committed in it not changed (E5). If it cannot be mapped it is read.
+func (s *segment) mapFile() {
+	viewer, ok := s.f.(vfs.Viewer)
+	if size, err := s.f.Size(); !ok || err != nil || size < s.length {
+		return
+	}
+	if mapping, err := viewer.View(int(s.length)); err == nil {
+		s.view = (&shared{Mapping: mapping}).ref()
+	}
 }
 
 func (s *segment) begin(store base.ID) error {
@@ -89,6 +130,9 @@ func (s *segment) begin(store base.ID) error {
 		return base.Corruptf(s.name, base.FileHeaderBytes, "the log goes through a segment without a link")
 	}
 	s.linkSum, s.pos, s.sum = link.Prev, base.FileHeaderBytes+int64(link.Length), link.Sum
+	if h.Provisional {
+		s.mapFile()
+	}
 	return nil
 }
 
@@ -116,7 +160,7 @@ func (t *tail) forget() {
 func (t *tail) leave(next *segment) {
 	t.endMemory()
 	if t.seg != nil {
-		t.seg.f.Close()
+		t.seg.close()
 	}
 	t.seg = next
 }
@@ -166,7 +210,7 @@ func (t *tail) readSegments(st *manifest.State, end wal.Position) error {
 		}
 		if err != nil {
 			for _, s := range chain[i:] {
-				s.f.Close()
+				s.close()
 			}
 			return err
 		}
@@ -220,7 +264,7 @@ func (t *tail) fill(st *manifest.State, stop int64) error {
 		case err != nil:
 			return err
 		case t.seg.pos > before:
-		case before == t.from: // there was room for it
+		case before == t.begun: // there was room for it
 			return base.Corruptf(t.seg.name, before, "no intact frame, though one was committed")
 		default:
 			t.endMemory()
@@ -242,10 +286,32 @@ func (t *tail) newMemory(stop int64) error {
 	s := t.seg
 	more := int64(leastArena)
 	if n := len(t.layers); n > 0 && t.layers[n-1].num == s.Num && t.layers[n-1].Mem != nil {
-		more = min(2*int64(len(t.layers[n-1].Mem.Buf)), mostArena)
+		more = min(2*t.span, mostArena)
 	}
 	have := stop - s.pos
-	size := min(max(have, more), s.length-s.pos)
+	t.begun, t.span = s.pos, min(max(have, more), s.length-s.pos)
+	if s.view == nil {
+		return t.readMemory(have)
+	}
+	buf, v := s.view.Bytes(), s.view
+	mem, err := t.buffers.Over(buf, t.span, t.records(buf[s.pos:stop]), v.unref)
+	if err == nil {
+		v.ref()
+		t.mem, t.from = mem, 0
+	}
+	return err
+}
+
+// records returns how many records the next memtable is to have room for: those that are there, and as many in the
+// rest of what it is expected to hold.
+func (t *tail) records(have []byte) int {
+	n := countRecords(have, t.seg.id, t.seg.pos)
+	return n + int((t.span-int64(len(have)))/max(int64(len(have))/int64(max(n, 1)), leastRecord)) + 1
+}
+
+// readMemory makes a memtable of memory of its own, into which so many bytes are read.
+func (t *tail) readMemory(have int64) error {
+	s, size := t.seg, t.span
 	buf, err := t.buffers.Get(int(size))
 	if err != nil {
 		return err
@@ -254,14 +320,13 @@ func (t *tail) newMemory(stop int64) error {
 		t.buffers.Put(buf)
 		return fmt.Errorf("read log segment %s: %w", s.name, err)
 	}
-	records := countRecords(buf[:have], s.id, s.pos)
-	records += int((size-have)/max(have/int64(max(records, 1)), leastRecord)) + 1
+	records := t.records(buf[:have])
 	index, err := t.buffers.Get(tree.IndexBytes(int(size), records))
 	if err != nil {
 		t.buffers.Put(buf)
 		return err
 	}
-	t.mem, t.from, t.to = tree.NewMemory(nil, buf, index, records, t.buffers.Free), s.pos, stop
+	t.mem, t.from, t.to = tree.NewMemory(nil, buf, index, records, t.buffers.Free), s.pos, s.pos+have
 	t.mem.Replayed = size // at most; others look at it while the memtable is filled
 	return nil
 }
@@ -283,7 +348,8 @@ func countRecords(b []byte, id frame.Identity, off int64) (n int) {
 func (t *tail) take(st *manifest.State, stop int64) error {
 	s := t.seg
 	end := min(stop, t.from+int64(len(t.mem.Buf)))
-	if fresh := t.mem.Buf[t.to-t.from : max(end, t.to)-t.from]; len(fresh) > 0 {
+	if s.view == nil && end > t.to {
+		fresh := t.mem.Buf[t.to-t.from : end-t.from]
 		if n, err := s.f.ReadAt(fresh, t.to); n < len(fresh) {
 			return fmt.Errorf("read log segment %s: %w", s.name, err)
 		}

@@ -3,6 +3,8 @@ package follow
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,25 +14,45 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // written is a log, and a tail that reads it.
 type written struct {
 	*testing.T
-	fs    *memfs.FS
-	store base.ID
-	state manifest.State
-	seg   *wal.Segment // the last one
-	next  uint64
-	tail  tail
+	mapped bool // the log is, by writer and tail
+	fs     vfs.FS
+	dir    string
+	store  base.ID
+	state  manifest.State
+	seg    *wal.Segment // the last one
+	next   uint64
+	tail   tail
 }
 
-func newWritten(t *testing.T) *written {
-	w := &written{T: t, fs: memfs.New(), store: base.NewID(), next: 1}
-	w.fs.StopJournal()
-	w.ok(w.fs.MkdirAll("/db"))
-	w.tail = tail{fs: w.fs, dir: "/db", store: w.store, buffers: tree.NewBuffers(arena.NewBudget(64 << 20))}
+// inEachWay runs a test with a log that is read, and if the system can with one that is mapped.
+func inEachWay(t *testing.T, test func(t *testing.T, mapped bool)) {
+	t.Run("read", func(t *testing.T) { test(t, false) })
+	t.Run("mapped", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("only on Linux is a log mapped")
+		}
+		test(t, true)
+	})
+}
+
+func newWritten(t *testing.T, mapped bool) *written {
+	w := &written{T: t, mapped: mapped, store: base.NewID(), next: 1}
+	if mapped {
+		w.fs, w.dir = vfs.OS(), t.TempDir()
+	} else {
+		mem := memfs.New()
+		mem.StopJournal()
+		w.fs, w.dir = mem, "/db"
+		w.ok(mem.MkdirAll(w.dir))
+	}
+	w.tail = tail{fs: w.fs, dir: w.dir, store: w.store, buffers: tree.NewBuffers(arena.NewBudget(64 << 20))}
 	w.tail.open = func(m *base.TableMeta) (*tree.Handle, error) { return &tree.Handle{Meta: m}, nil }
 	t.Cleanup(func() {
 		w.tail.drop()
@@ -48,13 +70,39 @@ func (w *written) ok(err error) {
 	}
 }
 
-func name(num uint64) string { return "/db/" + base.FileName(base.FileLog, num) }
+func (w *written) name(num uint64) string {
+	return filepath.Join(w.dir, base.FileName(base.FileLog, num))
+}
+
+// corrupt flips a bit of a segment's file.
+func (w *written) corrupt(num uint64, off int64) {
+	w.Helper()
+	f, err := w.fs.OpenReadWrite(w.name(num))
+	w.ok(err)
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], off)
+	w.ok(err)
+	b[0] ^= 1
+	_, err = f.WriteAt(b[:], off)
+	w.ok(err)
+}
 
 // segment begins the next segment, linked to the end of the last one or where else that is said to be.
 func (w *written) segment(num uint64, size int, end wal.Position, sum uint32) {
 	w.Helper()
-	seg, err := wal.Create(w.fs, name(num), num, w.store, make([]byte, size))
+	buffer := make([]byte, size)
+	seg, err := (*wal.Segment)(nil), error(nil)
+	if w.mapped {
+		seg, err = wal.CreateMapped(w.fs, w.name(num), num, w.store, size, func() ([]byte, error) { return buffer, nil })
+	} else {
+		seg, err = wal.Create(w.fs, w.name(num), num, w.store, buffer)
+	}
 	w.ok(err)
+	if seg.Mapped() != w.mapped {
+		w.Fatal("the segment is not what it is to be")
+	}
+	w.Cleanup(seg.Drop)
 	seg.Link(end, 0, sum)
 	w.seg = seg
 	w.state.Segments = append(w.state.Segments, manifest.Segment{Num: num, File: seg.File})
@@ -89,7 +137,15 @@ func (w *written) holds(first, last uint64) {
 		if l.Mem == nil || l.Mem.FirstSeq() != next || l.Mem.Len() == 0 {
 			w.Fatalf("a layer does not begin at sequence %d", next)
 		}
+		for i := range l.Mem.Len() {
+			if r := l.Mem.Record(i); string(r.Key) != fmt.Sprintf("\x00%d", next+uint64(i)) {
+				w.Fatalf("sequence %d is of key %q", next+uint64(i), r.Key)
+			}
+		}
 		next = l.Mem.LastSeq() + 1
+	}
+	if w.tail.seg != nil && (w.tail.seg.view != nil) != w.mapped {
+		w.Fatalf("the segment being read is mapped: %v", !w.mapped)
 	}
 	if next != last+1 || w.tail.next != next {
 		w.Fatalf("sequences up to %d, the next one %d; want %d", next-1, w.tail.next, last)
@@ -104,8 +160,10 @@ func (w *written) fails(err error, lost bool) {
 }
 
 // TestTail: commits of all sizes, through several segments, read as they come and from the beginning.
-func TestTail(t *testing.T) {
-	w := newWritten(t)
+func TestTail(t *testing.T) { inEachWay(t, testTail) }
+
+func testTail(t *testing.T, mapped bool) {
+	w := newWritten(t, mapped)
 	w.segment(3, 4<<20, 0, 0)
 	var end wal.Position
 	for i := range 200 {
@@ -156,8 +214,10 @@ func TestTail(t *testing.T) {
 }
 
 // TestTailPassesOverVoidSegments: the link of a segment says where the one before ends, and which that is.
-func TestTailPassesOverVoidSegments(t *testing.T) {
-	w := newWritten(t)
+func TestTailPassesOverVoidSegments(t *testing.T) { inEachWay(t, testTailPassesOverVoidSegments) }
+
+func testTailPassesOverVoidSegments(t *testing.T, mapped bool) {
+	w := newWritten(t, mapped)
 	w.segment(1, 64<<10, 0, 0)
 	w.ok(w.tail.read(&w.state, w.commit(3, 10)))
 	good, sum := w.seg.Tail()
@@ -176,9 +236,11 @@ func TestTailPassesOverVoidSegments(t *testing.T) {
 }
 
 // TestTailOfAnotherLog: what is not the log that goes on is not taken for it.
-func TestTailOfAnotherLog(t *testing.T) {
+func TestTailOfAnotherLog(t *testing.T) { inEachWay(t, testTailOfAnotherLog) }
+
+func testTailOfAnotherLog(t *testing.T, mapped bool) {
 	begun := func() (*written, wal.Position) {
-		w := newWritten(t)
+		w := newWritten(t, mapped)
 		w.segment(1, 64<<10, 0, 0)
 		w.ok(w.tail.read(&w.state, w.commit(3, 10)))
 		return w, w.commit(2, 1000)
@@ -189,10 +251,10 @@ func TestTailOfAnotherLog(t *testing.T) {
 		if bit == 2 {
 			at = end.Offset() - 1
 		}
-		w.ok(w.fs.Corrupt(name(1), at, 1))
+		w.corrupt(1, at)
 		w.fails(w.tail.read(nil, end), false)
 		w.holds(1, 3)
-		w.ok(w.fs.Corrupt(name(1), at, 1)) // it was the disk, perhaps
+		w.corrupt(1, at) // it was the disk, perhaps
 		w.ok(w.tail.read(nil, end))
 		w.holds(1, 5)
 	}
@@ -221,8 +283,8 @@ func TestTailOfAnotherLog(t *testing.T) {
 
 	for what, change := range map[string]func(w *written, seg *manifest.Segment){
 		"not the one":        func(_ *written, seg *manifest.Segment) { seg.File = base.NewID() },
-		"without a link":     func(w *written, _ *manifest.Segment) { w.ok(w.fs.Corrupt(name(2), base.FileHeaderBytes+1, 1)) },
-		"header":             func(w *written, _ *manifest.Segment) { w.ok(w.fs.Corrupt(name(2), 20, 1)) },
+		"without a link":     func(w *written, _ *manifest.Segment) { w.corrupt(2, base.FileHeaderBytes+1) },
+		"header":             func(w *written, _ *manifest.Segment) { w.corrupt(2, 20) },
 		"the manifest names": func(w *written, _ *manifest.Segment) { w.tail.store = base.NewID() },
 	} {
 		w, _ := begun()
@@ -238,9 +300,11 @@ func TestTailOfAnotherLog(t *testing.T) {
 }
 
 // TestTailIngests: the tables of a large transaction lie between memtables, unless the manifest has them.
-func TestTailIngests(t *testing.T) {
+func TestTailIngests(t *testing.T) { inEachWay(t, testTailIngests) }
+
+func testTailIngests(t *testing.T, mapped bool) {
 	for _, known := range []bool{false, true} {
-		w := newWritten(t)
+		w := newWritten(t, mapped)
 		w.segment(1, 64<<10, 0, 0)
 		w.commit(3, 10)
 		w.rotate(2, 64<<10)
@@ -270,6 +334,22 @@ func TestTailIngests(t *testing.T) {
 		}
 		w.state.IngestedThrough = 4
 		w.tail.cut(&w.state)
+		defer func() { // behind tables only, a commit for which the memtable that was begun has no room
+			w.rotate(3, 8<<20)
+			edit.Added[0].Table.GlobalSeq, edit.Added[0].Table.MinSeq, edit.Added[0].Table.MaxSeq = w.next, w.next, w.next
+			w.seg.Append(frame.Header{Kind: frame.KindIngest, Seq: w.next, Count: 1}, edit.Append(nil))
+			w.next++
+			w.ok(w.seg.WriteOut())
+			end, _ := w.seg.Tail()
+			w.ok(w.tail.read(&w.state, end))
+			if w.tail.mem == nil || w.tail.mem.Len() > 0 {
+				t.Fatal("no memtable is begun")
+			}
+			w.ok(w.tail.read(nil, w.commit(50_000, 0)))
+			if w.tail.next != w.next {
+				t.Errorf("read up to sequence %d of %d", w.tail.next-1, w.next-1)
+			}
+		}()
 		if len(w.tail.layers) != 2 {
 			t.Errorf("%d layers once the manifest has the tables", len(w.tail.layers))
 		}

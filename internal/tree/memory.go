@@ -145,6 +145,33 @@ func (b *Buffers) Memory(size, records int, touch bool, create func(buffer func(
 	return NewMemory(seg, seg.Buffer(), index, records, b.Free), nil
 }
 
+// Over makes a memtable for that many records over bytes that are mapped, of which its records take about size.
+// done is called when nobody reads it any more.
+func (b *Buffers) Over(buf []byte, size int64, records int, done func()) (*Memory, error) {
+	index, err := b.Get(IndexBytes(int(size), records))
+	if err != nil {
+		return nil, err
+	}
+	b.budget.Add(arena.ClassMemtable, size)
+	m := NewMemory(nil, buf, index, records, func(m *Memory) {
+		b.budget.Add(arena.ClassMemtable, -size-m.Heap)
+		b.Put(m.Table.Memory())
+		b.unmap(done)
+	})
+	m.Replayed = size
+	return m, nil
+}
+
+// unmap calls what may end a mapping, which every processor is told: that takes 40 us, or milliseconds if it is
+// large.
+func (b *Buffers) unmap(end func()) {
+	b.ending.RLock()
+	go func() {
+		end()
+		b.ending.RUnlock()
+	}()
+}
+
 // CountRangeDeletes counts what the range deletes of an active memtable take of the Go heap, besides its
 // arena and its index. At most a quarter of the arena, and what one commit adds: see memtable.Table.Room.
 // Its writer calls it.
@@ -164,11 +191,7 @@ func (b *Buffers) Free(m *Memory) {
 	}
 	if m.mapped() {
 		b.budget.Add(arena.ClassMemtable, -int64(len(m.Buf)))
-		b.ending.RLock()
-		go func() { // every processor is told, which takes 40 us, or milliseconds if it is large
-			m.Seg.Unmap()
-			b.ending.RUnlock()
-		}()
+		b.unmap(m.Seg.Unmap)
 	} else {
 		put(m.Buf)
 	}
