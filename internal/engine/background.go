@@ -25,7 +25,7 @@ const (
 )
 
 func (e *Engine) startBackground() {
-	loops := []func(){e.indexer}
+	loops := []func(){func() { e.indexer.Run(e.stopped) }}
 	if e.follower != nil {
 		loops = append(loops, func() { e.follower.Poll(e.stopped) })
 	} else {

@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/follow"
+	"github.com/cairndb/cairn/internal/indexer"
 	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/logfiles"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -44,6 +45,7 @@ type Engine struct {
 	pages   *cache.Cache
 	tables  *tablefiles.Files
 	merger  merger.Merger
+	indexer indexer.Indexer
 	walked  compact.Walked
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
@@ -73,8 +75,6 @@ type Engine struct {
 		of   *manifest.Version
 		free int64
 	}
-	reserveGiven atomic.Bool  // to deletes; they get no more until it is held again
-	forDeletes   atomic.Int64 // bytes of it that the next segment may take
 
 	background sync.WaitGroup
 	removing   sync.WaitGroup // of files, at the end of Close
@@ -83,7 +83,6 @@ type Engine struct {
 	wake       chan struct{} // the keeper's
 	wakeMerge  chan struct{} // the compactor's
 	wakeFlush  chan struct{} // the flusher's, where it waits to try again
-	wakeIndex  chan struct{} // the indexer's
 	spaceShort atomic.Bool   // the last attempt to make a segment found no space
 	restShort  atomic.Bool   // the last merge of everything did
 

@@ -146,7 +146,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 	e.publish(e.newState(layers, e.ledger.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.cond.Broadcast()
-	signal(e.wakeIndex)
+	e.indexer.Wake()
 }
 
 // logStartWithout returns the first log segment that is needed once what the layers
@@ -200,5 +200,5 @@ func (e *Engine) closeTable(h *tree.Handle) {
 	h.Reader.Close()
 	h.Closed.Store(true)
 	signal(e.wake)
-	signal(e.wakeIndex) // its point index has made room
+	e.indexer.Wake() // its point index has made room
 }

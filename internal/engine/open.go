@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/follow"
+	"github.com/cairndb/cairn/internal/indexer"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
@@ -38,18 +39,20 @@ func Open(cfg config.Config) (*Engine, error) {
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
 		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
-		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1), wakeIndex: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
 	e.pace.Config = &e.cfg
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.buffers = tree.NewBuffers(e.budget)
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{
-		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexShare,
+		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexer.Share,
 		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
 		Raw: func() int64 { return e.State().RawBytes() },
 	}
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
+	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.emit
+	e.indexer.Init()
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison, e.ledger.Edited = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow, e.shown.Edited
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
@@ -100,7 +103,7 @@ func (e *Engine) openReadOnly() error {
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.emit,
 		Tell: func(rs *tree.State) {
 			e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
-			signal(e.wakeIndex)
+			e.indexer.Wake()
 		},
 	}
 	err := e.follower.Open()

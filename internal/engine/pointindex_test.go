@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/indexer"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tablefiles"
@@ -185,8 +186,8 @@ func TestPointIndexesKeepToTheirShare(t *testing.T) {
 		most = max(most, e.budget.UsedBy(arena.ClassIndex))
 	}
 	eventually(t, "no debt", func() bool { return e.Stats().CompactionDebt == 0 })
-	if most = max(most, e.budget.UsedBy(arena.ClassIndex)); most > memory/indexShare {
-		t.Errorf("indexes took %d bytes, their share is %d", most, memory/indexShare)
+	if most = max(most, e.budget.UsedBy(arena.ClassIndex)); most > memory/indexer.Share {
+		t.Errorf("indexes took %d bytes, their share is %d", most, memory/indexer.Share)
 	}
 	for i := 0; i < n; i += 97 {
 		if ok, err := e.Has(testBucket, indexTestKey(i)); !ok || err != nil {
@@ -224,7 +225,7 @@ func TestDamagedTableStaysWithoutIndex(t *testing.T) {
 	}
 	e = mustOpen(t, cfg)
 	eventually(t, "every table is reported twice", func() bool { return reports.Load() == 2*int64(len(names)) })
-	signal(e.wakeIndex)
+	e.indexer.Wake()
 	time.Sleep(3 * retryDelay)
 	if n := reports.Load(); n != 2*int64(len(names)) {
 		t.Errorf("%d reports of %d tables", n, len(names))

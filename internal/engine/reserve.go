@@ -6,42 +6,13 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/reserve"
-	"github.com/cairndb/cairn/internal/tree"
-	"github.com/cairndb/cairn/vfs"
 )
 
-// So that a full disk can heal, space is put aside for the flush of one memtable, the largest there
-// is. That frees its log segment, in whose space the next one can be flushed, and so on: a store
-// that was filled gets room by itself, if there is anything to delete. So that this
-// holds, no segment is made unless the space is put aside, but for a small one behind a
-// larger one and a part of what was put aside for deletes.
-
-// reserveSlack is what the table may be larger than the segment it was made of.
-const reserveSlack = 256 << 10
+// What a store does when the disk is full, and with the space that is put aside for that (package reserve).
 
 // smallSegmentBytes is the size of a segment where there is no space for another: it
 // seals the one before, so that it can be flushed.
 const smallSegmentBytes = 64 << 10
-
-// withReserve makes a segment of the given size, with space put aside for its flush, and that of
-// the largest there is, once the store holds more than a little. That space cannot be given to a flush
-// until the segment is there: it would take it. No lock is held.
-func (e *Engine) withReserve(size int, largest int64, create func() error) error {
-	little := e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes
-	if given := e.forDeletes.Swap(0); little || int64(size) <= given {
-		return create()
-	}
-	held := false
-	err := e.reserve.Hold(max(int64(size), largest)*5/4+reserveSlack, func() error {
-		held = true
-		e.reserveGiven.Store(false)
-		return create()
-	})
-	if held || vfs.IsNoSpace(err) {
-		return err
-	}
-	return create() // other errors: then there is none
-}
 
 // diskFull reports whether the last attempt to flush found no space. commit.mu is held.
 func (e *Engine) diskFull() bool {
@@ -94,11 +65,7 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	if !errors.Is(err, base.ErrNoSpace) || !w.fewDeletes() {
 		return false
 	}
-	if e.reserveGiven.Swap(true) {
-		return false
-	}
 	e.commit.mu.Unlock()
 	defer e.commit.mu.Lock()
-	e.forDeletes.Store(max(e.reserve.Release()/5&^4095, smallSegmentBytes))
-	return true
+	return e.reserve.Lend(smallSegmentBytes)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -73,7 +74,7 @@ func TestReserveForTheLargest(t *testing.T) {
 	if err != nil || size >= 2<<20 {
 		t.Fatalf("the next segment has %d bytes: %v", size, err)
 	}
-	if n := e.reserve.Release(); n < (2<<20)*5/4+reserveSlack {
+	if n := e.reserve.Release(); n < reserve.ForFlush(2<<20) {
 		t.Errorf("%d bytes were put aside, two memtables of 2 MiB wait", n)
 	}
 }
@@ -96,7 +97,7 @@ func TestDeletesTakeAPart(t *testing.T) {
 	if _, err := prepareFor(e, 100); err != nil { // and puts space aside
 		t.Fatal(err)
 	}
-	const held = (2<<20)*5/4 + reserveSlack
+	held := int(reserve.ForFlush(2 << 20))
 	disk.SetCapacity(disk.Used())
 	e.commit.mu.Lock()
 	e.dropSpare(e.commit.spare)

@@ -158,7 +158,7 @@ func (e *Engine) shrinkReserve() {
 		needed = max(needed, int64(c.spare.Seg.Capacity()))
 	}
 	c.mu.Unlock()
-	e.reserve.Shrink(needed*5/4 + reserveSlack)
+	e.reserve.Shrink(reserve.ForFlush(needed))
 	e.prepared()
 }
 

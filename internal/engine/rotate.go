@@ -182,8 +182,8 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
-	if given := e.forDeletes.Load(); given > 0 {
-		plan.Size = max(min(plan.Size, int(given)), (need+4095)&^4095)
+	if lent := e.reserve.Lent(); lent > 0 {
+		plan.Size = max(min(plan.Size, int(lent)), (need+4095)&^4095)
 	}
 	largest := e.State().LargestMemory()
 	return func() error {
@@ -216,9 +216,10 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 }
 
 // newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there
-// is, and its memtable.
+// is, and its memtable. No lock is held.
 func (e *Engine) newMemory(p segments.Plan, largest int64) (m *tree.Memory, err error) {
-	err = e.withReserve(p.Size, largest, func() error {
+	little := e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes
+	err = e.reserve.ForSegment(p.Size, largest, little, func() error {
 		m, err = e.segments.Make(p)
 		return err
 	})

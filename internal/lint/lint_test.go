@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/tree"},
 	{"internal/sorted"},
 	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/logfiles"},
-	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger"},
+	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger", "internal/indexer"},
 	{"internal/follow"},
 	{"internal/engine", "internal/inspect"},
 	{"internal/txn"},

@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
@@ -25,6 +26,9 @@ import (
 type Space struct {
 	fs   vfs.FS
 	name string
+
+	given atomic.Bool  // to deletes; they get no more until it is held again
+	lent  atomic.Int64 // bytes of it that the next segment may take
 
 	mu    sync.Mutex
 	bytes int64

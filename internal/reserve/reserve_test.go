@@ -60,3 +60,39 @@ func TestSpace(t *testing.T) {
 		t.Errorf("%d bytes left", m.Used())
 	}
 }
+
+// TestLend: a part of what was put aside serves the next segment, once, until as much is put aside again.
+func TestLend(t *testing.T) {
+	m := memfs.New()
+	m.MkdirAll("d")
+	m.SetCapacity(4 << 20)
+	s := New(m, "d/RESERVE")
+	held := func() int64 { return m.Used() }
+	made := 0
+	create := func() error { made++; return nil }
+	segment := func(size int, little bool) error { return s.ForSegment(size, 1<<20, little, create) }
+	if err := segment(4096, true); err != nil || held() >= ForFlush(4096) {
+		t.Errorf("%d bytes put aside for a store of little: %v", held(), err)
+	}
+	if err := segment(4096, false); err != nil || held() < ForFlush(1<<20) {
+		t.Errorf("%d bytes put aside, not for the largest: %v", held(), err)
+	}
+	if err := segment(8<<20, false); !vfs.IsNoSpace(err) {
+		t.Errorf("a segment for whose flush there is no space: %v", err)
+	}
+	if !s.Lend(4096) || s.Lend(4096) || s.Lent() != ForFlush(1<<20)/5&^4095 || held() >= 4096 {
+		t.Errorf("lent %d bytes, %d still put aside", s.Lent(), held())
+	}
+	if err := segment(int(s.Lent()), false); err != nil || held() >= 4096 || s.Lent() != 0 {
+		t.Errorf("a segment of what was lent put %d bytes aside, %d are still lent: %v", held(), s.Lent(), err)
+	}
+	if s.Lend(4096) {
+		t.Error("lent twice")
+	}
+	if err := segment(4096, false); err != nil || held() < ForFlush(1<<20) || !s.Lend(4096) {
+		t.Errorf("%d bytes put aside again, and not lent: %v", held(), err)
+	}
+	if made != 4 {
+		t.Errorf("%d segments were made", made)
+	}
+}

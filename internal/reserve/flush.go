@@ -1,0 +1,47 @@
+package reserve
+
+import "github.com/cairndb/cairn/vfs"
+
+// So that a full disk can heal, a store puts space aside for the flush of one memtable, the largest there
+// is. That frees its log segment, in whose space the next one can be flushed, and so on: a store
+// that was filled gets room by itself, if there is anything to delete. So that this
+// holds, no segment is made unless the space is put aside, but for a small one behind a
+// larger one and a part of what was put aside for deletes.
+
+// slack is what a table may be larger than the segment it was made of.
+const slack = 256 << 10
+
+// ForFlush returns how much is put aside for the flush of a memtable over so many bytes of log.
+func ForFlush(segment int64) int64 { return segment*5/4 + slack }
+
+// ForSegment makes a segment of the given size, with space put aside for its flush, and that of
+// the largest there is. That space cannot be given to a flush until the segment is there: it would take it. Nothing
+// is put aside for a store that holds little, nor for a segment in what was lent to deletes.
+func (s *Space) ForSegment(size int, largest int64, little bool, create func() error) error {
+	if lent := s.lent.Swap(0); little || int64(size) <= lent {
+		return create()
+	}
+	held := false
+	err := s.Hold(ForFlush(max(int64(size), largest)), func() error {
+		held = true
+		s.given.Store(false)
+		return create()
+	})
+	if held || vfs.IsNoSpace(err) {
+		return err
+	}
+	return create() // other errors: then there is none
+}
+
+// Lend gives all of the space back, so that the next segment, which only deletes are for, may take a fifth of it, or
+// least bytes where it was given to a flush, and reports whether it did: once, until there is space put aside again.
+func (s *Space) Lend(least int64) bool {
+	if s.given.Swap(true) {
+		return false
+	}
+	s.lent.Store(max(s.Release()/5&^4095, least))
+	return true
+}
+
+// Lent returns how many bytes were lent to the next segment.
+func (s *Space) Lent() int64 { return s.lent.Load() }
