@@ -36,9 +36,8 @@ func (tx *Tx) iter(r Range) *txn.Iter {
 // ends with its transaction, and is for the same goroutine. An open iterator that
 // stands somewhere keeps the memory it reads from; close it when done.
 type Iterator struct {
-	it     *txn.Iter
-	err    error
-	bucket int // length of the bucket's prefix
+	it  *txn.Iter
+	err error
 }
 
 // Iter makes an iterator over r.
@@ -46,7 +45,7 @@ func (tx *Tx) Iter(r Range) *Iterator {
 	if tx.tx == nil {
 		return &Iterator{err: ErrTxClosed}
 	}
-	return &Iterator{it: tx.iter(r), bucket: len(rootBucket)}
+	return &Iterator{it: tx.iter(r)}
 }
 
 // First moves to the first key.
@@ -79,7 +78,8 @@ func (it *Iterator) Key() []byte {
 	if !it.Valid() {
 		return nil
 	}
-	return it.it.Key()[it.bucket:]
+	k, _ := userKey(it.it.Key())
+	return k
 }
 
 // Value reads the value, valid until the next move. Values that are not asked for

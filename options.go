@@ -66,8 +66,8 @@ type Options struct {
 	// Any number of processes may do so at once, also while one has the store open
 	// for writing: each read and each transaction sees the newest commit there was
 	// when it began, of any process, and a transaction sees that until it ends. The
-	// writer is not held up, whatever becomes of readers. A reader copies to its own
-	// memory what of the log is not in tables yet.
+	// writer is not held up, whatever becomes of readers. A reader has an
+	// index of its own of what of the log is not in tables yet.
 	//
 	// To read beside a writer takes Linux and a local file system: ext2 to ext4,
 	// XFS, tmpfs, or overlayfs over one of them. Elsewhere a store has one writer or any number of

@@ -125,6 +125,17 @@ func (tx *Tx) note(err error) error {
 	return err
 }
 
+// errLost is what ends a scan that comes to a record that is none any more.
+var errLost = base.Corruptf("log", -1, "the system has lost what was committed: the device could not be written to")
+
+// userKey returns a key without its bucket. It has none if the memory of a mapped log was lost (docs/LIMITS.md).
+func userKey(k []byte) (key []byte, ok bool) {
+	if len(k) < len(rootBucket) {
+		return nil, false
+	}
+	return k[len(rootBucket):], true
+}
+
 // Keys yields the keys in r in ascending order. It never touches values. Like Scan
 // and ScanBackward it yields the keys as they are when the loop begins: the
 // transaction may write in the loop, and the loop does not see it.
@@ -136,7 +147,11 @@ func (tx *Tx) Keys(r Range) iter.Seq[[]byte] {
 		}
 		defer tx.finish(it)
 		for ok := it.First(); ok; ok = it.Next() {
-			if !yield(it.Key()[len(rootBucket):]) {
+			k, ok := userKey(it.Key())
+			if !ok {
+				tx.stick(errLost)
+			}
+			if !ok || !yield(k) {
 				return
 			}
 		}
@@ -164,7 +179,14 @@ func (tx *Tx) pairs(r Range, first, next func(*txn.Iter) bool) iter.Seq2[[]byte,
 		defer tx.finish(it)
 		for ok := first(it); ok; ok = next(it) {
 			k, v, err := it.Pair()
-			if err != nil || !yield(k[len(rootBucket):], v) {
+			if err != nil {
+				return
+			}
+			k, ok := userKey(k)
+			if !ok {
+				tx.stick(errLost)
+			}
+			if !ok || !yield(k, v) {
 				return
 			}
 		}

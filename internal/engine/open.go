@@ -211,6 +211,9 @@ func (e *Engine) release0() error {
 		errs = append(errs, e.follower.Close())
 	}
 	e.Epochs.Drain()
+	if e.follower != nil {
+		e.buffers.AwaitUnmapped() // else the files of a log would be in use when Close has returned
+	}
 	e.pages.Close()
 	e.tables.DropAhead()
 	errs = append(errs, e.buffers.Close(), e.ledger.Close())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -32,8 +33,6 @@ type tail struct {
 	seg    *segment   // whose frames are being read; nil: none was yet
 	next   uint64     // sequence of the next frame; 0: that of whatever frame it is
 	mem    *tree.Memory
-	begun  int64 // where in the segment the first frame of mem stands
-	span   int64 // and how much of it those of mem were expected to take
 	from   int64 // where in the segment's file the arena of mem begins
 	to     int64 // and how far of the file has been read into it; of no use if that is the file
 }
@@ -102,7 +101,10 @@ func (t *tail) openSegment(rec manifest.Segment) (*segment, error) {
 // was committed in it not changed (E5). If it cannot be mapped it is read.
 func (s *segment) mapFile() {
 	viewer, ok := s.f.(vfs.Viewer)
-	if size, err := s.f.Size(); !ok || err != nil || size < s.length {
+	if !ok || strconv.IntSize == 32 { // addresses are scarce
+		return
+	}
+	if size, err := s.f.Size(); err != nil || size < s.length {
 		return
 	}
 	if mapping, err := viewer.View(int(s.length)); err == nil {
@@ -264,7 +266,7 @@ func (t *tail) fill(st *manifest.State, stop int64) error {
 		case err != nil:
 			return err
 		case t.seg.pos > before:
-		case before == t.begun: // there was room for it
+		case before == t.from: // there was room for it
 			return base.Corruptf(t.seg.name, before, "no intact frame, though one was committed")
 		default:
 			t.endMemory()
@@ -286,32 +288,33 @@ func (t *tail) newMemory(stop int64) error {
 	s := t.seg
 	more := int64(leastArena)
 	if n := len(t.layers); n > 0 && t.layers[n-1].num == s.Num && t.layers[n-1].Mem != nil {
-		more = min(2*t.span, mostArena)
+		more = min(2*int64(len(t.layers[n-1].Mem.Buf)), mostArena)
 	}
 	have := stop - s.pos
-	t.begun, t.span = s.pos, min(max(have, more), s.length-s.pos)
+	size := min(max(have, more), s.length-s.pos)
 	if s.view == nil {
-		return t.readMemory(have)
+		return t.readMemory(have, size)
 	}
-	buf, v := s.view.Bytes(), s.view
-	mem, err := t.buffers.Over(buf, t.span, t.records(buf[s.pos:stop]), v.unref)
+	v := s.view
+	buf := v.Bytes()[s.pos : s.pos+size : s.pos+size]
+	mem, err := t.buffers.Over(buf, t.records(buf[:have], size), v.unref)
 	if err == nil {
 		v.ref()
-		t.mem, t.from = mem, 0
+		t.mem, t.from = mem, s.pos
 	}
 	return err
 }
 
-// records returns how many records the next memtable is to have room for: those that are there, and as many in the
-// rest of what it is expected to hold.
-func (t *tail) records(have []byte) int {
+// records returns how many records a memtable over so many bytes is to have room for: those that are there, and as
+// many in the rest.
+func (t *tail) records(have []byte, size int64) int {
 	n := countRecords(have, t.seg.id, t.seg.pos)
-	return n + int((t.span-int64(len(have)))/max(int64(len(have))/int64(max(n, 1)), leastRecord)) + 1
+	return n + int((size-int64(len(have)))/max(int64(len(have))/int64(max(n, 1)), leastRecord)) + 1
 }
 
-// readMemory makes a memtable of memory of its own, into which so many bytes are read.
-func (t *tail) readMemory(have int64) error {
-	s, size := t.seg, t.span
+// readMemory makes a memtable over memory of its own, into which what there is is read.
+func (t *tail) readMemory(have, size int64) error {
+	s := t.seg
 	buf, err := t.buffers.Get(int(size))
 	if err != nil {
 		return err
@@ -320,7 +323,7 @@ func (t *tail) readMemory(have int64) error {
 		t.buffers.Put(buf)
 		return fmt.Errorf("read log segment %s: %w", s.name, err)
 	}
-	records := t.records(buf[:have])
+	records := t.records(buf[:have], size)
 	index, err := t.buffers.Get(tree.IndexBytes(int(size), records))
 	if err != nil {
 		t.buffers.Put(buf)

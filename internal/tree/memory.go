@@ -145,10 +145,11 @@ func (b *Buffers) Memory(size, records int, touch bool, create func(buffer func(
 	return NewMemory(seg, seg.Buffer(), index, records, b.Free), nil
 }
 
-// Over makes a memtable for that many records over bytes that are mapped, of which its records take about size.
-// done is called when nobody reads it any more.
-func (b *Buffers) Over(buf []byte, size int64, records int, done func()) (*Memory, error) {
-	index, err := b.Get(IndexBytes(int(size), records))
+// Over makes a memtable for that many records over bytes that somebody else has mapped. done is called when nobody
+// reads it any more.
+func (b *Buffers) Over(buf []byte, records int, done func()) (*Memory, error) {
+	size := int64(len(buf))
+	index, err := b.Get(IndexBytes(len(buf), records))
 	if err != nil {
 		return nil, err
 	}

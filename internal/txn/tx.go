@@ -288,12 +288,18 @@ func (tx *Tx) end() {
 	for _, m := range tx.mems {
 		m.Unref()
 	}
-	for p := range tx.pages {
-		p.Unpin()
+	if len(tx.pages) > 0 { // of most transactions there is nothing of all this
+		for p := range tx.pages {
+			p.Unpin()
+		}
 	}
 	tx.dropSpills()
-	tx.e.Unpin(tx.pinnedBytes)
-	tx.e.CountWrites(-tx.counted - tx.readBytes)
+	if tx.pinnedBytes != 0 {
+		tx.e.Unpin(tx.pinnedBytes)
+	}
+	if n := tx.counted + tx.readBytes; n != 0 {
+		tx.e.CountWrites(-n)
+	}
 	if tx.of != nil {
 		tx.of.Unref()
 		tx.of = nil
@@ -325,7 +331,9 @@ func (tx *Tx) forget() {
 	if len(tx.pages) > keptRecords {
 		tx.pages = nil
 	}
-	clear(tx.pages)
+	if len(tx.pages) > 0 {
+		clear(tx.pages)
+	}
 	clear(tx.mems)
 	tx.mems = tx.mems[:0]
 	if cap(tx.iters) > keptRecords {
