@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,7 +120,8 @@ func TestLostMemory(t *testing.T) {
 			},
 		} {
 			err := db.View(func(tx *cairn.Tx) error { scan(tx); return nil })
-			if err != nil && !errors.Is(err, cairn.ErrCorrupt) || err == nil && what == "Keys" {
+			lost := db == w || strconv.IntSize == 64 // else the reader has a copy
+			if err != nil && !(lost && errors.Is(err, cairn.ErrCorrupt)) || err == nil && lost && what == "Keys" {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -31,6 +31,7 @@ func (w *written) maps(num uint64, none bool) (n int) {
 // TestMappedSegmentLasts: a memtable over a segment's file can be read when the tail has left the segment, the
 // file been removed and its writer closed it; the mapping ends with the last of them.
 func TestMappedSegmentLasts(t *testing.T) {
+	mustMap(t)
 	w := newWritten(t, true)
 	w.segment(1, 4<<20, 0, 0)
 	for w.next < 20_000 { // several memtables
@@ -69,6 +70,7 @@ func TestMappedSegmentLasts(t *testing.T) {
 
 // TestCutSegmentIsNotMapped: to read behind the end of a mapped file is a memory fault.
 func TestCutSegmentIsNotMapped(t *testing.T) {
+	mustMap(t)
 	w := newWritten(t, true)
 	w.segment(1, 64<<10, 0, 0)
 	end := w.commit(3, 20_000)
@@ -87,6 +89,7 @@ func TestCutSegmentIsNotMapped(t *testing.T) {
 
 // TestSyncedSegmentIsNotMapped: one whose writer has it in memory of its own may be used again.
 func TestSyncedSegmentIsNotMapped(t *testing.T) {
+	mustMap(t)
 	w := newWritten(t, true)
 	w.mapped = false
 	w.segment(1, 64<<10, 0, 0)

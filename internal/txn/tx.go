@@ -1,8 +1,6 @@
 package txn
 
 import (
-	"sync"
-
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/engine"
@@ -64,7 +62,10 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 		e.Release()
 		return nil, err
 	}
-	tx := pool.Get().(*Tx)
+	tx, _ := r.Kept.(*Tx)
+	if r.Kept = nil; tx == nil {
+		tx = new(Tx)
+	}
 	tx.e, tx.r, tx.slot, tx.snapshot, tx.of = e, r, r.Slot, snapshot, of
 	tx.writable, tx.durable, tx.done, tx.lent = writable, !e.Config().Relaxed, false, false
 	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = countStep, 0, 0, 0
@@ -76,9 +77,6 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 	}
 	return tx, nil
 }
-
-// pool has transactions that have ended, without anything but memory for reuse.
-var pool = sync.Pool{New: func() any { return new(Tx) }}
 
 // What is kept for reuse: memory for small transactions.
 const (
@@ -92,7 +90,10 @@ func (tx *Tx) Recycle() {
 	if !tx.done {
 		panic("txn: a transaction in progress cannot be recycled")
 	}
-	pool.Put(tx)
+	e, r := tx.e, tx.r
+	tx.e, tx.r, tx.slot = nil, nil, nil
+	r.Kept = tx // without anything but memory
+	e.Done(r)
 }
 
 // Key joins a bucket's prefix and a key, in memory that the next call uses again.
@@ -311,7 +312,6 @@ func (tx *Tx) end() {
 
 // forget lets go of everything but memory worth keeping.
 func (tx *Tx) forget() {
-	tx.e, tx.r, tx.slot = nil, nil, nil
 	tx.w.Reset()
 	tx.part[0] = nil
 	tx.adopted, tx.adoptedIndex = nil, 0

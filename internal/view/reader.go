@@ -13,6 +13,7 @@ import (
 type Reader struct {
 	key  []byte
 	Slot *epoch.Slot
+	Kept any // what whoever had it before has left with it, for whoever knows what that is
 }
 
 func newReader(epochs *epoch.Domain) *Reader {
@@ -58,7 +59,7 @@ func (v *View) Leave(r *Reader) {
 }
 
 // BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
-// and the snapshot's sequence. EndSnapshot gives both back. If the view follows there is
+// and the snapshot's sequence. EndSnapshot ends it, and Done gives the reader back. If the view follows there is
 // a State, too, in which the snapshot is read until it ends, with a reference that is the
 // caller's.
 func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error) {
@@ -76,11 +77,8 @@ func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error
 	return r, seq, v.Acquire(r.Slot), nil
 }
 
-// EndSnapshot ends what BeginSnapshot began.
-func (v *View) EndSnapshot(r *Reader) {
-	r.Slot.ClearSnapshot()
-	v.Done(r)
-}
+// EndSnapshot ends the snapshot that BeginSnapshot began. The reader is to be given back with Done.
+func (v *View) EndSnapshot(r *Reader) { r.Slot.ClearSnapshot() }
 
 // GetTo appends the newest committed value of key to dst[:0].
 func (v *View) GetTo(bucket, key, dst []byte) ([]byte, error) {

@@ -58,6 +58,7 @@ func TestShow(t *testing.T) {
 		t.Errorf("snapshot %d, of %v", seq, s)
 	}
 	v.EndSnapshot(r)
+	v.Done(r)
 	if s := v.Epochs.Snapshots(nil); len(s) != 0 {
 		t.Errorf("a snapshot that ended is among %v", s)
 	}
