@@ -8,10 +8,11 @@
 // # State
 //
 // Of a store that is being written: the manifest as it was read last, its tables, opened, and for the log
-// behind them memtables of this process's own, which are filled from the log's files, oldest frame first.
-// A file is open before it is needed and may be removed meanwhile, and the file of a segment used again for
-// another one: what it holds then does not verify, or is not what the manifest names, and everything is
-// looked at once more. So is any error that comes while the manifest changes.
+// behind them memtables of this process's own, which are filled from the log's files, oldest frame first; of a
+// segment that the writer has mapped the file itself is what they index.
+// A file is open before it is needed and may be removed meanwhile, and the file of a segment that nobody has
+// mapped used again for another one: what it holds then does not verify, or is not what the manifest names, and
+// everything is looked at once more. So is any error that comes while the manifest changes.
 //
 // # Concurrency
 //
