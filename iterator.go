@@ -73,7 +73,8 @@ func (it *Iterator) SeekLT(key []byte) bool {
 // Valid reports whether the iterator stands on a key.
 func (it *Iterator) Valid() bool { return it.it != nil && it.it.Valid() }
 
-// Key returns the key, valid until the next move; nil if the iterator stands nowhere.
+// Key returns the key, valid until the next move; nil if the iterator stands nowhere, or on a record that the
+// system has lost (docs/LIMITS.md).
 func (it *Iterator) Key() []byte {
 	if !it.Valid() {
 		return nil
