@@ -121,13 +121,15 @@ func hasLong(parts [][]byte) bool {
 }
 
 // storeLong stores parts at offset at of a mapped arena, where a frame ends at end: those that are
-// long by system calls, for which the page cache makes large pages.
+// long by system calls, for which the page cache makes large pages. The page that the last one ends in is
+// made by that, with zeros behind it: short frames find their place ready.
 func (s *Segment) storeLong(parts [][]byte, at, end int64) {
 	s.piece = firstPiece / 4 // what follows may be as long, or short
 	for _, p := range parts {
 		if len(p) >= mostPiece {
 			if _, err := s.f.WriteAt(p, at); err == nil {
 				at += int64(len(p))
+				end = max(end, (at+pageBytes-1)&^(pageBytes-1))
 				continue
 			}
 		}
