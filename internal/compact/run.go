@@ -12,6 +12,7 @@ type Output interface {
 	Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 	AddRangeDelete(low, high []byte, seq uint64) error
 	EstimatedBytes() int64
+	WriteOut() error // reads what was added for the last time
 	Finish() (base.TableMeta, error)
 	Abandon() error
 }
@@ -33,6 +34,7 @@ type Merge struct {
 	GrandparentBytes int64
 
 	Check func() error // asked now and then; an error ends the merge
+	Read  func()       // if not nil, called once all inputs have been read, before the last table is synced
 
 	unchecked int // bytes written since Check was asked
 
@@ -65,7 +67,7 @@ func (m *Merge) Run() ([]base.TableMeta, error) {
 	m.low = m.Low
 	err := m.rows()
 	if err == nil {
-		err = m.finish(m.High)
+		err = m.finish(m.High, m.Read)
 	}
 	if err != nil && m.out != nil {
 		m.out.Abandon()
@@ -129,7 +131,7 @@ func (m *Merge) border(key []byte) error {
 	if m.out == nil || !far && m.out.EstimatedBytes() < m.TargetBytes {
 		return nil
 	}
-	return m.finish(bytes.Clone(key))
+	return m.finish(bytes.Clone(key), nil)
 }
 
 // everything sees every committed sequence and every private one.
@@ -165,8 +167,9 @@ func (m *Merge) open() (err error) {
 }
 
 // finish ends the table being written at key high, which the next one begins
-// with; nil: there is nothing from there on.
-func (m *Merge) finish(high []byte) error {
+// with; nil: there is nothing from there on. It calls read, if not nil, when nothing of the inputs is
+// needed any more.
+func (m *Merge) finish(high []byte, read func()) error {
 	m.overlaps = 0
 	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
 	m.low = high
@@ -177,6 +180,14 @@ func (m *Merge) finish(high []byte) error {
 		if err := m.out.AddRangeDelete(ts.Low, ts.High, ts.Seq); err != nil {
 			return err
 		}
+	}
+	if read != nil {
+		if m.out != nil {
+			if err := m.out.WriteOut(); err != nil {
+				return err
+			}
+		}
+		read()
 	}
 	if m.out == nil {
 		return nil

@@ -19,8 +19,11 @@ type listing struct {
 	rows      []iterator.Entry
 	tombs     []tombstone.Tombstone
 	bytes     int64
+	written   bool
+	finished  bool
 	abandoned bool
-	fail      error
+	fail      error // of Add
+	unwritten error // of WriteOut
 }
 
 func (l *listing) Add(key []byte, seq uint64, kind base.Kind, value []byte) error {
@@ -37,6 +40,7 @@ func (l *listing) AddRangeDelete(low, high []byte, seq uint64) error {
 func (l *listing) EstimatedBytes() int64 { return l.bytes }
 
 func (l *listing) Finish() (base.TableMeta, error) {
+	l.finished = true
 	m := base.TableMeta{Entries: uint64(len(l.rows)), RangeDeletes: uint64(len(l.tombs))}
 	for i, r := range l.rows {
 		if i == 0 {
@@ -54,6 +58,8 @@ func (l *listing) Finish() (base.TableMeta, error) {
 	}
 	return m, nil
 }
+
+func (l *listing) WriteOut() error { l.written = true; return l.unwritten }
 
 func (l *listing) Abandon() error { l.abandoned = true; return nil }
 
@@ -108,6 +114,12 @@ func read(rows []iterator.Entry, tombs []tombstone.Tombstone, key []byte, snapsh
 // reader may see a difference, tables must not overlap, and with nothing below no
 // garbage of the oldest stripe may stay.
 func TestMergeKeepsWhatReadersSee(t *testing.T) {
+	unfinished := 0 // tables, when all was read
+	defer func() {
+		if unfinished < 1000 {
+			t.Errorf("everything was read before the last table was finished %d times only", unfinished)
+		}
+	}()
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		in := randomInput(r)
@@ -136,10 +148,19 @@ func TestMergeKeepsWhatReadersSee(t *testing.T) {
 					part.High = nil
 				}
 			}
+			read := 0 // once, when all that is left to do of the last table is to finish it
+			part.Read = func() {
+				read++
+				if n := len(outs); n > 0 && !outs[n-1].finished {
+					if unfinished++; !outs[n-1].written {
+						t.Fatalf("seed %d: said to be read, but the last table is not written out", seed)
+					}
+				}
+			}
 			some, err := part.Run()
 			metas = append(metas, some...)
-			if err != nil || len(metas) != len(outs) || len(part.Leftovers()) != len(some) {
-				t.Fatalf("seed %d: %d tables, %d outputs, %v", seed, len(metas), len(outs), err)
+			if err != nil || len(metas) != len(outs) || len(part.Leftovers()) != len(some) || read != 1 {
+				t.Fatalf("seed %d: %d tables, %d outputs, said to be read %d times, %v", seed, len(metas), len(outs), read, err)
 			}
 		}
 		checkMerge(t, seed, in, m, metas, outs)
@@ -193,9 +214,11 @@ func TestMergeErrors(t *testing.T) {
 		"create": func(m *Merge, _ *listing) { m.Create = func() (Output, error) { return nil, boom } },
 		"add":    func(_ *Merge, out *listing) { out.fail = boom },
 		"check":  func(m *Merge, _ *listing) { m.Check = func() error { return boom } },
+		"write":  func(_ *Merge, out *listing) { out.unwritten = boom },
 	} {
 		out := &listing{}
 		m := &Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 30, Create: func() (Output, error) { return out, nil }}
+		m.Read = func() { t.Errorf("%s: said to be read", name) }
 		set(m, out)
 		if _, err := m.Run(); !errors.Is(err, boom) {
 			t.Errorf("%s: error is %v", name, err)

@@ -257,7 +257,7 @@ func (e *Engine) runJob(job *compact.Job) error {
 		}
 	}
 	edit.Added = append(edit.Added, merger.Added(job.OutLevel, job.OutRun, tables)...)
-	if err := e.install(edit, tables); err != nil {
+	if err := e.install(edit, tables, &tree.Check{}); err != nil {
 		e.merger.Withdraw(tables, err)
 		return err
 	}

@@ -110,7 +110,8 @@ func (e *Engine) oldestSealed() *tree.Layer {
 // flushLayers writes memtables, the newest first, to one run of level 0, or installs the tables of a
 // large transaction there: as many runs as it had private ones, told apart by their sequences.
 func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err error) {
-	edit := &manifest.Edit{}
+	edit, check := &manifest.Edit{}, &tree.Check{Layers: layers}
+	defer check.Wait()
 	oldest := layers[len(layers)-1]
 	if oldest.Mem == nil {
 		edit.IngestedThrough, edit.LastSeq = oldest.Seq, oldest.Seq
@@ -118,7 +119,7 @@ func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err e
 		for _, h := range tables {
 			edit.Added = append(edit.Added, manifest.Added{Run: h.Meta.GlobalSeq, Table: h.Meta})
 		}
-		return tables, e.install(edit, tables, layers...)
+		return tables, e.install(edit, tables, check)
 	}
 	var mems []*tree.Memory
 	for _, l := range layers {
@@ -126,11 +127,11 @@ func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err e
 			edit.LastSeq = max(edit.LastSeq, l.Mem.LastSeq())
 		}
 	}
-	if tables, err = e.merger.Flush(mems, e.State().Lowest(oldest)); err != nil {
+	if tables, err = e.merger.Flush(mems, e.State().Lowest(oldest), check.Begin); err != nil {
 		return nil, err
 	}
 	edit.Added = merger.Added(0, max(edit.LastSeq, 1), tables)
-	if err = e.install(edit, tables, layers...); err != nil {
+	if err = e.install(edit, tables, check); err != nil {
 		e.merger.Withdraw(tables, err)
 	}
 	return tables, err

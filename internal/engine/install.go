@@ -15,15 +15,15 @@ import (
 )
 
 // install makes an edit durable and then visible: tables become part of the version,
-// the layers they came from, if any, go.
-func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, flushed ...*tree.Layer) error {
-	if err := tree.Intact(flushed); err != nil {
+// the layers they came from, if any, go, if these were what had been committed when they were read.
+func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, from *tree.Check) error {
+	if err := from.Err(); err != nil {
 		e.poisonNow(err)
 		return err
 	}
-	done, err := e.record(edit, tables, flushed)
+	done, err := e.record(edit, tables, from.Layers)
 	if err == nil {
-		e.letGo(done, flushed)
+		e.letGo(done, from.Layers)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -88,7 +89,7 @@ func TestCommitsDoNotAwaitASegment(t *testing.T) {
 func TestRetiredByAnother(t *testing.T) {
 	for what, another := range map[string]func(*Engine){
 		"a merge": func(e *Engine) {
-			if err := e.install(&manifest.Edit{}, nil); err != nil {
+			if err := e.install(&manifest.Edit{}, nil, &tree.Check{}); err != nil {
 				t.Error(err)
 			}
 		},

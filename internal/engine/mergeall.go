@@ -44,9 +44,11 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 		return false, nil
 	}
 	start := time.Now()
-	tables, edit, err := e.merger.All(sealed, closing, effort, func() error { return e.mergeMayGoOn(closing) })
+	check := &tree.Check{Layers: sealed.Layers}
+	defer check.Wait()
+	tables, edit, err := e.merger.All(sealed, closing, effort, func() error { return e.mergeMayGoOn(closing) }, check.Begin)
 	if err == nil {
-		if err = e.install(edit, tables, sealed.Layers...); err != nil {
+		if err = e.install(edit, tables, check); err != nil {
 			e.merger.Withdraw(tables, err)
 		}
 	}

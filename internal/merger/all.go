@@ -18,11 +18,11 @@ import (
 var ErrGivenUp = errors.New("engine: given up for Close")
 
 // All writes what a state holds to tables of the last level: several parts of it side by side, from each
-// of some keys to the next. mayGoOn returns why it has to end. The edit says what becomes of the tables
-// there were.
+// of some keys to the next. mayGoOn returns why it has to end; read is called when all of the state has been
+// read. The edit says what becomes of the tables there were.
 //
 // What a store that stays open writes begins in memory, as after any other merge.
-func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, mayGoOn func() error) (all []*tree.Handle, edit *manifest.Edit, err error) {
+func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, mayGoOn func() error, read func()) (all []*tree.Handle, edit *manifest.Edit, err error) {
 	n := runtime.GOMAXPROCS(0)
 	if effort == tablefiles.Quick {
 		n = 1
@@ -32,7 +32,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 		effort = effort.Alone() // the other processors have parts of their own
 	}
 	oldest := m.Inputs(false).OldestSnapshot
-	all, err = m.sideBySide(parts, mayGoOn, func(p *part) {
+	all, err = m.sideBySide(parts, mayGoOn, read, func(p *part) {
 		m.part(p, rs, len(parts), closing, effort)
 	})
 	if err != nil {
@@ -67,9 +67,12 @@ func split(rs *tree.State, n int) []part {
 	return parts
 }
 
-// sideBySide has write write the tables of all parts, and returns these.
-func (m *Merger) sideBySide(parts []part, mayGoOn func() error, write func(*part)) (all []*tree.Handle, err error) {
+// sideBySide has write write the tables of all parts, and returns these. The last part that has read what it is
+// made of calls read.
+func (m *Merger) sideBySide(parts []part, mayGoOn func() error, read func(), write func(*part)) (all []*tree.Handle, err error) {
 	var failed atomic.Bool
+	var reading atomic.Int32
+	reading.Store(int32(len(parts)))
 	var working sync.WaitGroup
 	for i := range parts {
 		p := &parts[i]
@@ -78,6 +81,11 @@ func (m *Merger) sideBySide(parts []part, mayGoOn func() error, write func(*part
 				return ErrGivenUp
 			}
 			return mayGoOn()
+		}
+		p.Read = func() {
+			if reading.Add(-1) == 0 {
+				read()
+			}
 		}
 		work := func() {
 			if write(p); p.err != nil {
@@ -134,7 +142,7 @@ func (m *Merger) FlushReplayed(mems []*tree.Memory, lowest bool) ([]*tree.Handle
 	if len(parts) > 1 {
 		effort = effort.Alone()
 	}
-	return m.sideBySide(parts, m.MustStop, func(p *part) {
+	return m.sideBySide(parts, m.MustStop, nil, func(p *part) {
 		merge, rows := m.ofMemory(mems, lowest)
 		merge.Low, merge.High, merge.Check = p.Low, p.High, p.Check
 		p.tables, p.err = m.Tables.Write(merge, 0, rows, effort)

@@ -76,12 +76,13 @@ func (m *Merger) Debt() int64 {
 }
 
 // Flush writes sealed memtables, the newest first, to a run of level 0: no table if they are empty.
-// lowest says that there is nothing older.
-func (m *Merger) Flush(mems []*tree.Memory, lowest bool) ([]*tree.Handle, error) {
+// lowest says that there is nothing older. read is called when all of them has been read.
+func (m *Merger) Flush(mems []*tree.Memory, lowest bool, read func()) ([]*tree.Handle, error) {
 	merge, rows := m.ofMemory(mems, lowest)
 	if rows == 0 {
 		return nil, nil
 	}
+	merge.Read = read
 	return m.Tables.WriteResident(merge, 0, rows, tablefiles.Beside)
 }
 

@@ -34,6 +34,7 @@ var (
 	ErrFull = errors.New("table: index is full")
 
 	errFinished = errors.New("table: writer is finished")
+	errWritten  = errors.New("table: all of it is written")
 )
 
 // WriterOptions says what table to write. The zero value of a field is its default.
@@ -315,10 +316,7 @@ func (w *Writer) Abandon() error {
 // done to it, and closes it. It returns what a manifest needs to know of the
 // table. On an error the file is of no use; it is closed as well.
 func (w *Writer) Finish() (base.TableMeta, error) {
-	err := w.err
-	if err == nil {
-		err = w.finish()
-	}
+	err := w.WriteOut()
 	if err == nil {
 		err = w.out.finish()
 	}
@@ -363,6 +361,23 @@ func DiscardPages(c *cache.Cache, pages []*cache.Page) {
 			c.Discard(p)
 		}
 	}
+}
+
+// WriteOut writes all of the table to its file, which is not synced yet. From then on nothing that was added is
+// read any more, and nothing can be added: Finish, or Abandon, comes next.
+func (w *Writer) WriteOut() error {
+	if w.err == nil {
+		if w.err = w.finish(); w.err == nil {
+			w.err = w.out.flush()
+		}
+		if w.err == nil {
+			w.err = errWritten
+		}
+	}
+	if w.err == errWritten {
+		return nil
+	}
+	return w.err
 }
 
 func (w *Writer) finish() error {

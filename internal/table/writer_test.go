@@ -94,6 +94,32 @@ func TestEmptyFinishAndAbandon(t *testing.T) {
 	}
 }
 
+// TestWriteOut: the file is whole before it is synced, what was added is not read any more, and nothing can be added.
+func TestWriteOut(t *testing.T) {
+	f := &memFile{}
+	w := NewWriter(f, WriterOptions{})
+	value := bytes.Repeat([]byte("value"), 100)
+	for i := range 1000 {
+		if err := w.Add(fmt.Appendf(nil, "%06d", i), 1, base.KindPut, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := w.WriteOut(); err != nil || f.syncs != 0 || f.closed {
+			t.Fatalf("error %v, %d syncs, closed %v", err, f.syncs, f.closed)
+		}
+	}
+	whole := bytes.Clone(f.b)
+	clear(value)
+	if w.Add([]byte("zz"), 1, base.KindPut, nil) == nil || w.AddRangeDelete([]byte("a"), []byte("b"), 1) == nil {
+		t.Error("a table that is written out takes more")
+	}
+	meta, err := w.Finish()
+	if err != nil || f.syncs != 1 || !f.closed || meta.Size != int64(len(whole)) || !bytes.Equal(f.b, whole) {
+		t.Errorf("error %v, %d syncs, closed %v, %d bytes of %d, as before: %v", err, f.syncs, f.closed, meta.Size, len(whole), bytes.Equal(f.b, whole))
+	}
+}
+
 // Every write and the sync fail in turn: no failure may be lost.
 func TestWriteAndSyncErrors(t *testing.T) {
 	c := counters(3000, 400)

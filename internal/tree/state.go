@@ -20,18 +20,36 @@ type Layer struct {
 	Seq    uint64 // ingest: greatest sequence of its runs
 }
 
-// Intact returns an error if the log that layers were read from is not what was committed
-// (wal.Segment.Intact).
-func Intact(layers []*Layer) error {
-	errs := make([]error, len(layers))
-	var looking sync.WaitGroup
-	for i, l := range layers {
-		if l.Mem != nil && l.Mem.Seg != nil {
-			looking.Go(func() { errs[i] = l.Mem.Seg.Intact() })
+// Check looks whether the log that layers were read from is what was committed (wal.Segment.Intact). It says
+// so of what was read before it began, beside whatever else is done.
+type Check struct {
+	Layers []*Layer
+
+	begin   sync.Once
+	looking sync.WaitGroup
+	errs    []error
+}
+
+// Begin begins to look, unless that was done: all that is read of the layers has been.
+func (c *Check) Begin() {
+	c.begin.Do(func() {
+		c.errs = make([]error, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.Mem != nil && l.Mem.Seg != nil {
+				c.looking.Go(func() { c.errs[i] = l.Mem.Seg.Intact() })
+			}
 		}
-	}
-	looking.Wait()
-	return errors.Join(errs...)
+	})
+}
+
+// Wait waits until nobody looks any more: whoever lets go of the layers does.
+func (c *Check) Wait() { c.looking.Wait() }
+
+// Err begins to look, unless that was done, and returns what was found.
+func (c *Check) Err() error {
+	c.Begin()
+	c.Wait()
+	return errors.Join(c.errs...)
 }
 
 // Tables returns the ingested tables.
