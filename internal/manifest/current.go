@@ -113,27 +113,53 @@ func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// install makes CURRENT name c, atomically and durably, by way of a file with the number num.
-// The error matches base.ErrPoisoned if what CURRENT names now cannot be known for sure.
-func (c current) install(fsys vfs.FS, dir string, num uint64) error {
-	tmp := filepath.Join(dir, base.FileName(base.FileTemp, num))
-	f, err := writeFile(fsys, tmp, c.appendText(nil))
+// candidate is a file that is to be CURRENT.
+type candidate struct {
+	fsys vfs.FS
+	dir  string
+	name string // of the file
+	f    vfs.File
+}
+
+// candidate writes the file that makes CURRENT name c, with the number num.
+func (c current) candidate(fsys vfs.FS, dir string, num uint64) (*candidate, error) {
+	name := filepath.Join(dir, base.FileName(base.FileTemp, num))
+	line := c.appendText(nil)
+	f, err := startFile(fsys, name, line)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := f.Close(); err != nil {
-		fsys.Remove(tmp)
-		return poisoned("close of "+tmp, err)
+	if starter, ok := f.(vfs.WriteStarter); ok {
+		starter.StartWriteback(0, int64(len(line)))
 	}
-	name := filepath.Join(dir, base.FileName(base.FileCurrent, 0))
-	if err := fsys.Rename(tmp, name); err != nil {
+	return &candidate{fsys, dir, name, f}, nil
+}
+
+// sync makes the file durable, but for its name.
+func (c *candidate) sync() error { return syncFile(c.f, c.name) }
+
+// drop gives the file up.
+func (c *candidate) drop() {
+	c.f.Close()
+	c.fsys.Remove(c.name)
+}
+
+// install makes the file, which has been synced, CURRENT, atomically and durably. The error
+// matches base.ErrPoisoned if what CURRENT names now cannot be known for sure.
+func (c *candidate) install() error {
+	name := filepath.Join(c.dir, base.FileName(base.FileCurrent, 0))
+	if err := c.f.Close(); err != nil {
+		c.fsys.Remove(c.name)
+		return poisoned("close of "+c.name, err)
+	}
+	if err := c.fsys.Rename(c.name, name); err != nil {
 		if vfs.IsNoSpace(err) {
-			fsys.Remove(tmp)
+			c.fsys.Remove(c.name)
 		}
 		return failed("rename to "+name, err)
 	}
-	if err := syncDir(fsys, dir); err != nil {
-		return poisoned("sync of directory "+dir, err)
+	if err := syncDir(c.fsys, c.dir); err != nil {
+		return poisoned("sync of directory "+c.dir, err)
 	}
 	return nil
 }
@@ -162,27 +188,37 @@ func Confirm(fsys vfs.FS, dir string, num uint64) error {
 	if err != nil {
 		return err
 	}
-	return c.install(fsys, dir, num)
+	next, err := c.candidate(fsys, dir, num)
+	if err != nil {
+		return err
+	}
+	if err := next.sync(); err != nil {
+		next.drop()
+		return err
+	}
+	return next.install()
 }
 
-// writeFile makes a file durable except for its directory entry and leaves it
-// open. If it fails there is no file. A failed sync matches base.ErrPoisoned.
-func writeFile(fsys vfs.FS, name string, b []byte) (vfs.File, error) {
+// startFile makes a file that is not synced yet. If it fails there is none.
+func startFile(fsys vfs.FS, name string, b []byte) (vfs.File, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
 		return nil, unchanged("creation of "+name, err)
 	}
-	if _, err = f.WriteAt(b, 0); err != nil {
-		err = unchanged("write to "+name, err)
-	} else if err = f.Sync(); err != nil {
-		err = poisoned("sync of "+name, err)
-	}
-	if err != nil {
+	if _, err := f.WriteAt(b, 0); err != nil {
 		f.Close()
 		fsys.Remove(name)
-		return nil, err
+		return nil, unchanged("write to "+name, err)
 	}
 	return f, nil
+}
+
+// syncFile makes a file durable except for its directory entry. An error matches base.ErrPoisoned.
+func syncFile(f vfs.File, name string) error {
+	if err := f.Sync(); err != nil {
+		return poisoned("sync of "+name, err)
+	}
+	return nil
 }
 
 // unchanged wraps an error after which the store is what it was before.

@@ -489,35 +489,52 @@ func (f *file) path(dir string) string {
 
 // install makes the file and its name durable, then, when ready returns, makes CURRENT name it, and
 // returns the file open. If it fails while CURRENT cannot name it yet, the file is
-// removed.
+// removed. What is to be CURRENT is written first, so that the file system's journal takes along both new
+// files at the first sync.
 func (f *file) install(ready func() error, fsys vfs.FS, dir string) (vfs.File, error) {
+	name := f.path(dir)
 	if n := int64(len(f.buf)); n > maxManifestBytes-manifestRest {
-		return nil, tooLarge(f.path(dir), n)
+		return nil, tooLarge(name, n)
 	}
-	open, err := writeFile(fsys, f.path(dir), f.buf)
+	next, err := f.current.candidate(fsys, dir, f.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	if err := fsys.SyncDir(dir); err != nil {
-		open.Close()
-		fsys.Remove(f.path(dir))
-		if errors.Is(err, vfs.ErrNotAttempted) {
-			return nil, unchanged("sync of directory "+dir, err)
-		}
-		return nil, poisoned("sync of directory "+dir, err)
+	open, err := startFile(fsys, name, f.buf)
+	if err != nil {
+		next.drop()
+		return nil, err
 	}
-	if ready != nil {
-		err = ready()
+	if err = syncFile(open, name); err == nil {
+		err = next.sync()
 	}
 	if err == nil {
-		err = f.current.install(fsys, dir, f.Manifest)
+		err = syncNames(fsys, dir)
+	}
+	if err == nil && ready != nil {
+		err = ready()
 	}
 	if err != nil {
-		open.Close()
-		if !errors.Is(err, base.ErrPoisoned) {
-			fsys.Remove(f.path(dir))
-		}
+		next.drop()
+	} else if err = next.install(); err == nil {
+		return open, nil
+	} else if errors.Is(err, base.ErrPoisoned) {
+		open.Close() // CURRENT may name it
 		return nil, err
 	}
-	return open, nil
+	open.Close()
+	fsys.Remove(name)
+	return nil, err
+}
+
+// syncNames makes the names in a directory durable which CURRENT does not need yet.
+func syncNames(fsys vfs.FS, dir string) error {
+	err := fsys.SyncDir(dir)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, vfs.ErrNotAttempted):
+		return unchanged("sync of directory "+dir, err)
+	}
+	return poisoned("sync of directory "+dir, err)
 }

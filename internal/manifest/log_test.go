@@ -561,7 +561,7 @@ func TestCreateOrder(t *testing.T) {
 	for _, e := range fsys.Trace(faultfs.Mutations) {
 		got = append(got, e.Kind.String())
 	}
-	want := "create write sync syncdir create write sync rename syncdir"
+	want := "create write create write sync sync syncdir rename syncdir"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("%s\nwant %s\n%v", s, want, fsys.Trace(faultfs.Mutations))
 	}
