@@ -30,7 +30,7 @@ func (e *Engine) close() error {
 func (e *Engine) shutDown() error {
 	c := &e.commit
 	c.mu.Lock()
-	for c.leading || c.preparing {
+	for c.queue.Leading() || c.preparing {
 		c.hurry.Store(true)
 		c.cond.Wait()
 	}

@@ -57,8 +57,8 @@ func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 			return nil, c.failed
 		case l.Mem == nil || e.decided(l):
 			return e.together(), nil
-		case !c.leading && l.Mem.AwaitsLink():
-			e.lead(nil)
+		case !c.queue.Leading() && l.Mem.AwaitsLink():
+			c.queue.Lead()
 		default:
 			c.cond.Wait()
 		}

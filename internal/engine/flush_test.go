@@ -2,11 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
+	"github.com/cairndb/cairn/internal/group"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -32,6 +34,17 @@ func largeCommit(t *testing.T, e *Engine, value byte, n int) {
 	}
 }
 
+// heldLog writes when it is told to go on.
+type heldLog struct {
+	group.Log
+	goOn chan struct{}
+}
+
+func (h *heldLog) Write() error {
+	<-h.goOn
+	return h.Log.Write()
+}
+
 // TestSegmentsOfUndecidedIngestsAreNotFlushed: two large transactions commit at
 // once. The memtable of the first one's segment is sealed, and empty, before its
 // outcome is known. If it were flushed then, nothing would lead a recovery to the
@@ -41,13 +54,10 @@ func TestSegmentsOfUndecidedIngestsAreNotFlushed(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 4<<20))
 	c := &e.commit
 	c.mu.Lock()
-	c.leading = true // no round begins: outcomes have to wait
+	held := &heldLog{Log: c.queue.Log, goOn: make(chan struct{})} // outcomes have to wait
+	c.queue.Log = held
 	c.mu.Unlock()
-	lead := func() {
-		c.mu.Lock()
-		e.resign()
-		c.mu.Unlock()
-	}
+	lead := sync.OnceFunc(func() { close(held.goOn) })
 	t.Cleanup(lead) // or Close waits for ever, where the test fails
 	appended := func(want int) func() bool {
 		return func() bool {

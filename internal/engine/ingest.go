@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/group"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
@@ -47,11 +48,11 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 		}
 	}
 	p := e.appendIngest(w, runs, tables)
-	err = e.await(p)
+	err = c.queue.Await(p)
 	c.mu.Lock()
 	c.ingesting--
 	c.cond.Broadcast()
-	return p.last, err
+	return p.Last, err
 }
 
 // openIngested opens the tables of private runs once more, for when they are part
@@ -83,7 +84,7 @@ func closeAll(tables []*tree.Handle) {
 }
 
 // appendIngest gives the tables of the runs their real sequences and writes the frame.
-func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle) *pending {
+func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle) *group.Commit {
 	c := &e.commit
 	edit := &manifest.Edit{}
 	rest := tables
@@ -106,14 +107,14 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	c.ingesting++
 	mem := c.mem
 	l := &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: c.nextSeq - 1}
-	p := &pending{durable: w.Durable, install: func() {
+	p := &group.Commit{Durable: w.Durable, Shown: func() {
 		tree.Keep(runs)
 		tree.HandOver(runs, tables)
 		for _, t := range tables {
 			e.handles[t.Meta.Num] = t
 		}
 		e.insertLayer(l, mem)
-	}, abandon: func(err error) {
+	}, Failed: func(err error) {
 		closeAll(tables)
 		if errors.Is(err, base.ErrCommitUnknown) { // a frame in the log may name them
 			tree.Keep(runs)

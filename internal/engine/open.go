@@ -63,6 +63,7 @@ func newEngine(cfg config.Config) *Engine {
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
+	e.commit.queue.Lock, e.commit.queue.Changed, e.commit.queue.Log = &e.commit.mu, e.commit.cond, &round{Engine: e}
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e
 }

@@ -132,7 +132,7 @@ func (e *Engine) maySeal() bool {
 // segment: the active memtable can be sealed without one. commit.mu is held.
 func (e *Engine) allDecided() bool {
 	c := &e.commit
-	return !c.leading && !c.preparing && c.nextSeq == e.Visible()+1
+	return !c.queue.Leading() && !c.preparing && c.nextSeq == e.Visible()+1
 }
 
 // sealActive ends the active memtable and returns the state with it, referenced: commit.mu

@@ -172,7 +172,7 @@ func TestEmptyAboveUndecided(t *testing.T) {
 	go func() { done <- tryPut(e, "first", 10, true) }()
 	eventually(t, "the first sync has begun", func() bool { return rule.Seen() > 0 })
 	go func() { done <- commit([]byte("new"), true) }()
-	eventually(t, "the next commit waits for it", under(func(c *committer) bool { return len(c.queue) > 0 }))
+	eventually(t, "the next commit waits for it", under(func(c *committer) bool { return c.queue.Waiting() > 0 }))
 	layers := len(e.State().Layers)
 	go func() { done <- tryPut(e, "large", 12<<20, false) }()
 	eventually(t, "the spare was given up", func() bool { return len(e.State().Layers) == layers+2 })

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,11 +11,11 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/group"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
-	"github.com/cairndb/cairn/internal/turn"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -33,57 +32,27 @@ type Write struct {
 	checked  uint64        // reads are known valid against commits up to this sequence
 	failures uint64        // as many writes of the log had failed then
 	waited   time.Duration // for merges to make room
-	outcome  pending
+	outcome  group.Commit
 }
 
 // Reset forgets everything but memory for reuse. The commit, if there was one, is over.
-func (w *Write) Reset() { *w = Write{outcome: pending{Wait: w.outcome.Wait}} }
-
-// pending is a commit that has its sequence and waits for its outcome.
-type pending struct {
-	last    uint64 // its last sequence
-	end     wal.Position
-	sum     uint32 // of its frame
-	durable bool
-	install func()      // ingest: makes its tables readable; under commit.mu
-	abandon func(error) // ingest: it failed
-
-	done bool
-	err  error
-
-	turn.Wait // of its goroutine; done and err can be read without commit.mu when it is told that it is done
-}
-
-// renew makes p ready for another commit.
-func (p *pending) renew(durable bool) {
-	p.Renew()
-	*p = pending{durable: durable, Wait: p.Wait}
-}
+func (w *Write) Reset() { *w = Write{outcome: group.Commit{Wait: w.outcome.Wait}} }
 
 // committer is the state of the commit pipeline, guarded by mu unless noted.
 //
-// A commit is appended to the active segment's arena and queued under mu; then
-// some waiting committer leads a round on its own goroutine: one write for
-// everything appended, one sync if anything in the round is durable. Commits
-// become visible in the order of their sequences, and a durable one only after
-// the sync (E2). Nobody waits in order to make a group larger; but of those who
-// waited, whose commits are done are woken first and who leads next last, so that
-// the commits that follow at once are in its round.
+// A commit is appended to the active segment's arena and queued under mu; then it is
+// written and synced with others (package group). Commits become visible in the order of their
+// sequences, and a durable one only after the sync (E2).
 type committer struct {
 	mu     sync.Mutex
-	cond   *sync.Cond // queue, leading, spare, layers or failed have changed
+	cond   *sync.Cond // spare, layers or failed have changed, or commits have their outcome
 	sealed *sync.Cond // the flusher's: there may be a layer to flush, or it shall stop
 
 	nextSeq  uint64
 	commits  uint64       // that were appended since Open
 	mem      *tree.Memory // active; nil until the first commit
-	queue    []*pending
-	leading  bool
-	leader   *pending       // whose goroutine leads; nil: that of no commit
+	queue    group.Queue
 	unsynced []*wal.Segment // oldest first, the active one last
-
-	spareQueue []*pending     // recycled by the leader
-	round      []*wal.Segment // the leader's copy of unsynced
 
 	goodEnd wal.Position // end of the last commit that succeeded
 	goodSum uint32
@@ -97,8 +66,6 @@ type committer struct {
 	resting   bool         // nor that: when the flush under way has ended everything is merged
 	flushing  bool         // the flusher has begun
 	shape     tree.Shape   // of the segment to make
-
-	inside atomic.Int32 // calls of Commit under way; without mu
 
 	broken   bool   // a write failed; the leader is moving to another segment
 	failures uint64 // how often sequences were taken back, to be given out again
@@ -132,15 +99,15 @@ func (e *Engine) refuse() error {
 func (e *Engine) Commit(w *Write) (uint64, error) {
 	w.first, w.checked, w.waited = base.Hash(frame.Key(w.Entries[0])), w.Snapshot, 0
 	e.throttle(int64(w.Bytes))
-	e.commit.inside.Add(1)
-	defer e.commit.inside.Add(-1)
+	e.commit.queue.Inside.Add(1)
+	defer e.commit.queue.Inside.Add(-1)
 	e.commit.mu.Lock()
 	if err := e.prepare(w); err != nil {
 		e.commit.mu.Unlock()
 		return 0, err
 	}
 	p := e.append(w)
-	return p.last, e.await(p)
+	return p.Last, e.commit.queue.Await(p)
 }
 
 // throttle slows a commit of n bytes as pace has it. The hard bound, on memory, is in makeRoom.
@@ -181,10 +148,10 @@ func (e *Engine) prepare(w *Write) error {
 }
 
 // append encodes w as a frame, indexes its entries and queues it.
-func (e *Engine) append(w *Write) *pending {
+func (e *Engine) append(w *Write) *group.Commit {
 	c := &e.commit
 	p := &w.outcome
-	p.renew(w.Durable)
+	p.Renew(w.Durable)
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
 	c.mem.PrefetchSlot(w.first) // while the frame is written
 	at := int(c.mem.Seg.Append(h, w.Entries...))
@@ -212,134 +179,45 @@ func (e *Engine) append(w *Write) *pending {
 	return e.enqueue(p, uint64(w.Count))
 }
 
-func (e *Engine) enqueue(p *pending, sequences uint64) *pending {
+func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {
 	c := &e.commit
 	c.nextSeq += sequences
 	c.commits++
-	p.last = c.nextSeq - 1
-	p.end, p.sum = c.mem.Seg.Tail()
-	c.queue = append(c.queue, p)
+	p.Last = c.nextSeq - 1
+	p.End, p.Sum = c.mem.Seg.Tail()
+	c.queue.Add(p)
 	return p
 }
 
-// await returns once p's outcome is known, leading rounds where nobody else does. It is
-// called with commit.mu held, which it lets go of. Where there are other commits, whoever
-// is about to lead a round with a sync first lets those run that can: Go's scheduler takes
-// a processor away from a goroutine that does nothing but short system calls only after
-// 10 ms, and until then those who wait for it, woken by the last round, would not get to
-// their next commit, and every round would be of one.
-func (e *Engine) await(p *pending) error {
-	c := &e.commit
-	yielded := false
-	for !p.done {
-		if !c.leading {
-			if p.durable && !yielded && c.inside.Load() > 1 {
-				yielded = true
-				c.mu.Unlock()
-				runtime.Gosched()
-				c.mu.Lock()
-				continue
-			}
-			e.lead(p)
-			continue
-		}
-		p.Prepare()
-		c.mu.Unlock()
-		if p.Block() {
-			return p.err
-		}
-		c.mu.Lock()
-	}
-	c.mu.Unlock()
-	return p.err
+// round is what the rounds of the commit queue do to the log. It implements group.Log.
+type round struct {
+	*Engine
+	segments []*wal.Segment // a copy of unsynced, for who leads
 }
 
-// lead runs one round of the group commit, on the goroutine of p, or nil. It is called
-// with commit.mu held and returns with it held, but lets go of it in between.
-func (e *Engine) lead(p *pending) {
-	c := &e.commit
-	c.leading, c.leader = true, p
-	batch := c.queue
-	c.queue, c.spareQueue = c.spareQueue, nil
-	c.round = append(c.round[:0], c.unsynced...)
-	segments := c.round
-	c.mu.Unlock()
+func (r *round) Begin() { r.segments = append(r.segments[:0], r.commit.unsynced...) }
 
-	whole := batch
-	relaxed := 0
-	for relaxed < len(batch) && !batch[relaxed].durable {
-		relaxed++
-	}
-	err := wal.WriteOut(segments)
-	mustSync := err == nil && relaxed < len(batch)
-	if mustSync && relaxed > 0 {
-		c.mu.Lock()
-		e.succeed(batch[:relaxed])
-		c.mu.Unlock()
-		batch = batch[relaxed:]
-	}
-	var syncErr error
-	if mustSync {
-		syncErr = e.mustSyncAll(segments)
-	}
+func (r *round) Write() error { return wal.WriteOut(r.segments) }
 
-	c.mu.Lock()
-	switch {
-	case err != nil:
-		e.writeFailed(batch, err)
-	case syncErr != nil:
-		e.poison(syncErr)
-		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, syncErr))
-	default:
-		if mustSync {
-			e.noteSynced()
+func (r *round) Sync() error { return r.mustSyncAll(r.segments) }
+
+func (r *round) Synced() { r.noteSynced() }
+
+func (r *round) Show(commits []*group.Commit) {
+	for _, p := range commits {
+		if p.Shown != nil {
+			p.Shown()
 		}
-		e.succeed(batch)
+		r.View.Show(p.Last)
 	}
-	clear(whole)
-	c.spareQueue = whole[:0]
-	e.resign()
+	last := commits[len(commits)-1]
+	r.commit.goodEnd, r.commit.goodSum = last.End, last.Sum
+	r.shown.Show(last.Last, uint64(last.End))
 }
 
-// resign ends a round: whoever has waited longest leads the next one.
-func (e *Engine) resign() {
-	c := &e.commit
-	c.leading, c.leader = false, nil
-	if len(c.queue) > 0 {
-		c.queue[0].Tell(false)
-	}
-	c.cond.Broadcast()
-}
-
-// succeed makes a round's commits visible, in order, and wakes their owners.
-func (e *Engine) succeed(batch []*pending) {
-	if len(batch) == 0 {
-		return
-	}
-	c := &e.commit
-	for _, p := range batch {
-		if p.install != nil {
-			p.install()
-		}
-		e.Show(p.last)
-	}
-	last := batch[len(batch)-1]
-	c.goodEnd, c.goodSum = last.end, last.sum
-	e.shown.Show(last.last, uint64(last.end))
-	e.conclude(batch, nil)
-}
-
-func (e *Engine) conclude(batch []*pending, err error) {
-	for _, p := range batch {
-		p.done, p.err = true, err
-		if err != nil && p.abandon != nil {
-			p.abandon(err)
-		}
-		if p != e.commit.leader {
-			p.Tell(true) // the last thing: p is its goroutine's again
-		}
-	}
-	e.commit.cond.Broadcast()
+func (r *round) SyncFailed(commits []*group.Commit, why error) {
+	r.poison(why)
+	r.commit.queue.Conclude(commits, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
 }
 
 // noteSynced advances the durable mark and forgets segments that need no more
@@ -374,9 +252,7 @@ func (e *Engine) poison(why error) {
 		go e.emit(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
 	}
 	c.wakeAll()
-	queue := c.queue
-	c.queue = nil
-	e.conclude(queue, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+	c.queue.Conclude(c.queue.Take(), fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
 }
 
 // poisonNow is poison for those who do not hold commit.mu.
@@ -386,25 +262,24 @@ func (e *Engine) poisonNow(why error) {
 	e.poison(why)
 }
 
-// writeFailed ends the commits of a round whose write failed, and those behind
+// WriteFailed ends the commits of a round whose write failed, and those behind
 // it: none is ever shown (E3). Before anybody is told, writing moves to a fresh
 // segment whose synced link fixes where the old one ends, so that no later
 // recovery can find them either; if that fails too the store is poisoned.
-func (e *Engine) writeFailed(batch []*pending, why error) {
-	c := &e.commit
+func (r *round) WriteFailed(commits []*group.Commit, why error) {
+	c := &r.commit
 	c.broken = true
-	batch = append(batch, c.queue...)
-	c.queue = nil
-	e.forget(e.Visible())
-	err := e.resume()
+	commits = append(commits, c.queue.Take()...)
+	r.forget(r.Visible())
+	err := r.resume()
 	c.broken = false
 	if err != nil {
 		err = fmt.Errorf("%w; then resuming on a new segment: %w", why, err)
-		e.poison(err)
-		e.conclude(batch, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
+		r.poison(err)
+		c.queue.Conclude(commits, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
 		return
 	}
-	e.conclude(batch, reserve.SpaceError(why))
+	c.queue.Conclude(commits, reserve.SpaceError(why))
 }
 
 // forget removes from the memtables what was sequenced after good, and takes the
