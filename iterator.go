@@ -49,32 +49,45 @@ func (tx *Tx) Iter(r Range) *Iterator {
 }
 
 // First moves to the first key.
-func (it *Iterator) First() bool { return it.it != nil && it.it.First() }
+func (it *Iterator) First() bool { return it.moves() && it.stands(it.it.First()) }
 
 // Last moves to the last key.
-func (it *Iterator) Last() bool { return it.it != nil && it.it.Last() }
+func (it *Iterator) Last() bool { return it.moves() && it.stands(it.it.Last()) }
 
 // Next moves to the next key.
-func (it *Iterator) Next() bool { return it.it != nil && it.it.Next() }
+func (it *Iterator) Next() bool { return it.moves() && it.stands(it.it.Next()) }
 
 // Prev moves to the previous key.
-func (it *Iterator) Prev() bool { return it.it != nil && it.it.Prev() }
+func (it *Iterator) Prev() bool { return it.moves() && it.stands(it.it.Prev()) }
 
 // Seek moves to the first key >= key.
 func (it *Iterator) Seek(key []byte) bool {
-	return it.it != nil && it.it.Seek(append(append([]byte(nil), rootBucket...), key...))
+	return it.moves() && it.stands(it.it.Seek(append(append([]byte(nil), rootBucket...), key...)))
 }
 
 // SeekLT moves to the last key < key.
 func (it *Iterator) SeekLT(key []byte) bool {
-	return it.it != nil && it.it.SeekLT(append(append([]byte(nil), rootBucket...), key...))
+	return it.moves() && it.stands(it.it.SeekLT(append(append([]byte(nil), rootBucket...), key...)))
+}
+
+// moves reports whether a move is possible: the iterator is not closed, and has lost nothing.
+func (it *Iterator) moves() bool { return it.err == nil && it.it != nil }
+
+// stands reports whether a move led to a key: one that the system has lost ends the iteration (docs/LIMITS.md).
+func (it *Iterator) stands(moved bool) bool {
+	if !moved {
+		return false
+	}
+	if _, ok := userKey(it.it.Key()); !ok {
+		it.err = errLost
+	}
+	return it.err == nil
 }
 
 // Valid reports whether the iterator stands on a key.
-func (it *Iterator) Valid() bool { return it.it != nil && it.it.Valid() }
+func (it *Iterator) Valid() bool { return it.moves() && it.it.Valid() }
 
-// Key returns the key, valid until the next move; nil if the iterator stands nowhere, or on a record that the
-// system has lost (docs/LIMITS.md).
+// Key returns the key, valid until the next move; nil if the iterator stands nowhere.
 func (it *Iterator) Key() []byte {
 	if !it.Valid() {
 		return nil
@@ -87,17 +100,17 @@ func (it *Iterator) Key() []byte {
 // are not read. ErrTxClosed if the iterator stands nowhere.
 func (it *Iterator) Value() ([]byte, error) {
 	switch {
-	case it.it != nil:
-		return it.it.Value()
-	case it.err == nil:
+	case it.err != nil:
+		return nil, it.err
+	case it.it == nil:
 		return nil, ErrTxClosed
 	}
-	return nil, it.err
+	return it.it.Value()
 }
 
 // Err returns the error that ended the iteration, nil at a regular end.
 func (it *Iterator) Err() error {
-	if it.it == nil {
+	if it.err != nil || it.it == nil {
 		return it.err
 	}
 	return it.it.Err()
@@ -108,7 +121,7 @@ func (it *Iterator) Close() error {
 	if it.it == nil {
 		return nil
 	}
-	err := it.it.Err()
+	err := it.Err()
 	it.it.Close()
 	it.it, it.err = nil, ErrTxClosed
 	return err

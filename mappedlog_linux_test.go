@@ -106,22 +106,28 @@ func TestLostMemory(t *testing.T) {
 		check(t, errors.Join(err, f.Close()))
 	}
 	for _, db := range []*cairn.DB{w, r} {
-		for what, scan := range map[string]func(tx *cairn.Tx){
-			"Keys":         func(tx *cairn.Tx) { drain(tx.Keys(cairn.Range{})) },
-			"Scan":         func(tx *cairn.Tx) { drain2(tx.Scan(cairn.Range{})) },
-			"ScanBackward": func(tx *cairn.Tx) { drain2(tx.ScanBackward(cairn.Range{})) },
-			"Iter": func(tx *cairn.Tx) {
+		for what, scan := range map[string]func(tx *cairn.Tx) error{
+			"Keys":         func(tx *cairn.Tx) error { drain(tx.Keys(cairn.Range{})); return nil },
+			"Scan":         func(tx *cairn.Tx) error { drain2(tx.Scan(cairn.Range{})); return nil },
+			"ScanBackward": func(tx *cairn.Tx) error { drain2(tx.ScanBackward(cairn.Range{})); return nil },
+			"Iter": func(tx *cairn.Tx) error {
 				it := tx.Iter(cairn.Range{})
-				defer it.Close()
 				for ok := it.First(); ok; ok = it.Next() {
-					it.Key()
-					it.Value()
+					if it.Key() == nil {
+						t.Error("it stands on no key")
+					}
 				}
+				if err := it.Err(); err != nil {
+					if _, vErr := it.Value(); it.Valid() || it.Key() != nil || !errors.Is(vErr, cairn.ErrCorrupt) || it.First() || it.Seek(nil) || it.Prev() {
+						t.Errorf("after %v it goes on, or its value's error is %v", err, vErr)
+					}
+				}
+				return it.Close()
 			},
 		} {
-			err := db.View(func(tx *cairn.Tx) error { scan(tx); return nil })
+			err := db.View(scan)
 			lost := db == w || strconv.IntSize == 64 // else the reader has a copy
-			if err != nil && !(lost && errors.Is(err, cairn.ErrCorrupt)) || err == nil && lost && what == "Keys" {
+			if err != nil && !(lost && errors.Is(err, cairn.ErrCorrupt)) || err == nil && lost && (what == "Keys" || what == "Iter") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
