@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -145,5 +146,35 @@ func TestCurrentMissing(t *testing.T) {
 	fsys.Add(faultfs.Rule{Kinds: faultfs.List, Do: faultfs.Fail(syscall.EIO)})
 	if _, err := Recover(fsys, "db", false); !errors.Is(err, syscall.EIO) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("list fails: %v", err)
+	}
+}
+
+// TestSyncNotAttempted: once CURRENT has its new name, a sync of the directory that was not attempted is tried again
+// until it is; before, nothing has changed.
+func TestSyncNotAttempted(t *testing.T) {
+	for _, at := range []int64{1, 2} {
+		disk := memfs.New()
+		disk.MkdirAll("db")
+		disk.StartJournal()
+		fsys := faultfs.New(disk)
+		rule := fsys.Add(faultfs.Rule{Kinds: faultfs.SyncDir, At: at, Do: faultfs.Fail(vfs.ErrNotAttempted)})
+		l, err := Create(fsys, "db", testStore, 1, segments(2))
+		if rule.Fired() != 1 {
+			t.Fatalf("sync %d: it did not fail", at)
+		}
+		if at == 1 {
+			names, _ := fsys.List("db")
+			if !errors.Is(err, vfs.ErrNotAttempted) || errors.Is(err, base.ErrPoisoned) || len(names) > 0 {
+				t.Errorf("%v, files %v", err, names)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if _, err := Recover(disk.Crash(memfs.SyncedOnly()), "db", false); err != nil {
+			t.Errorf("after a power cut: %v", err)
+		}
 	}
 }
