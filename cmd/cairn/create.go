@@ -45,7 +45,7 @@ func (a *app) mayCreate(ctx context.Context, dir string) error {
 // foreign returns the first of the names that no interrupted creation of a store
 // leaves, "" if there is none. Creations number a log segment, the empty file of a table
 // and a manifest from 1 on, each beginning behind what it finds, and a temporary file like
-// its manifest.
+// its manifest, whose own name may not have reached the disk.
 func foreign(dir string, names []string) (string, error) {
 	manifests := map[uint64]bool{}
 	numbered := uint64(0)
@@ -69,7 +69,7 @@ func foreign(dir string, names []string) (string, error) {
 				return name, nil
 			}
 		case base.FileTemp:
-			if !manifests[num] {
+			if !manifests[num] && (num == 0 || num > 3*numbered) {
 				return name, nil
 			}
 		default:

@@ -489,20 +489,21 @@ func (f *file) path(dir string) string {
 
 // install makes the file and its name durable, then, when ready returns, makes CURRENT name it, and
 // returns the file open. If it fails while CURRENT cannot name it yet, the file is
-// removed. What is to be CURRENT is written first, so that the file system's journal takes along both new
-// files at the first sync.
+// removed. What is to be CURRENT is written before the file is synced, so that the file system's journal takes
+// along both new files at once.
 func (f *file) install(ready func() error, fsys vfs.FS, dir string) (vfs.File, error) {
 	name := f.path(dir)
 	if n := int64(len(f.buf)); n > maxManifestBytes-manifestRest {
 		return nil, tooLarge(name, n)
 	}
-	next, err := f.current.candidate(fsys, dir, f.Manifest)
+	open, err := startFile(fsys, name, f.buf)
 	if err != nil {
 		return nil, err
 	}
-	open, err := startFile(fsys, name, f.buf)
+	next, err := f.current.candidate(fsys, dir, f.Manifest)
 	if err != nil {
-		next.drop()
+		open.Close()
+		fsys.Remove(name)
 		return nil, err
 	}
 	if err = syncFile(open, name); err == nil {
