@@ -68,7 +68,7 @@ func split(rs *tree.State, n int) []part {
 }
 
 // sideBySide has write write the tables of all parts, and returns these. The last part that has read what it is
-// made of calls read.
+// made of calls read, which is nil where parts are merges of their own (FlushReplayed).
 func (m *Merger) sideBySide(parts []part, mayGoOn func() error, read func(), write func(*part)) (all []*tree.Handle, err error) {
 	var failed atomic.Bool
 	var reading atomic.Int32
