@@ -295,8 +295,7 @@ func (c *committer) wantsSpare() bool {
 	if c.mem == nil || c.spare != nil || c.preparing || c.commits < 2 {
 		return false
 	}
-	tail, _ := c.mem.Seg.Tail()
-	return c.shape.NextDue(int(tail.Offset()), c.mem.Seg.Capacity())
+	return c.shape.NextDue(c.mem.Used(), c.mem.Seg.Capacity())
 }
 
 // keepSpare has a spare segment made if one is wanted. A failure is the business of the

@@ -124,6 +124,9 @@ func (t *Table) Keys() (n int) {
 // or when nobody does any more.
 func (t *Table) Distinct() int { return t.used }
 
+// Records returns how many records a fixed table has room for.
+func (t *Table) Records() int { return len(t.at) }
+
 // Fits reports whether n more records can be inserted.
 func (t *Table) Fits(n int) bool { return t.grow || int(t.count.Load())+n <= len(t.at) }
 

@@ -54,6 +54,13 @@ func (m *Memory) usedBytes() int64 {
 	return tail.Offset()
 }
 
+// Used returns how many bytes of its segment are used, or as large a part of it as its records are of
+// those there is room for.
+func (m *Memory) Used() int {
+	tail, _ := m.Seg.Tail()
+	return max(int(tail.Offset()), int(int64(m.Seg.Capacity())*int64(m.Len())/int64(m.Records())))
+}
+
 // mayTake returns how much log the memtable may come to stand for.
 func (m *Memory) mayTake() int64 {
 	if m.Seg == nil {

@@ -34,9 +34,9 @@ const (
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
 	// writes makes no other; where commits wait for syncs, until it is used to three quarters, or
-	// a half if it is larger: the rest takes longer to fill than a segment to make. There one of
-	// lateSegment bytes is used to a half, too: the zeros that fill the next one take writing, in
-	// vain if it is not used, and commits wait for it.
+	// a half if it is larger: the rest takes longer to fill than a segment to make. So does the half
+	// of one of lateSegment bytes: the next one takes space and memory, and zeros where commits
+	// wait for syncs, in vain if it is not used.
 	dueShare    = 8
 	dueBytes    = 64 << 10
 	lateSegment = 8 << 20
@@ -45,9 +45,10 @@ const (
 	// twice takes the device longer than to record that space which was only reserved is used.
 	largeCommit = 192 << 10
 
-	// recordGuess is the size of records nobody has seen yet, and fewRecords are those there is
-	// room for at least: a segment of large ones may go on with small ones.
-	recordGuess = 96
+	// recordGuess is the size of records nobody has seen yet. There is room for so many of them that
+	// all may be an eighth smaller, and for fewRecords at least: a segment of large ones may go on with
+	// small ones.
+	recordGuess = 84
 	fewRecords  = 512
 )
 
@@ -120,7 +121,7 @@ func (s *Shape) Next(need, count, limit int) (size, records int) {
 	if count > 0 && fewCommits*need >= size {
 		record = need / count
 	}
-	return size, max(size/max(record*3/4, 16), count) + fewRecords
+	return size, max(size/max(record*7/8, 16), count) + fewRecords
 }
 
 // Rest learns from the memtable of a store that comes to rest: the next burst of writes
@@ -171,7 +172,7 @@ func (s *Shape) NextDue(used, capacity int) bool {
 		due = capacity / 2
 	case capacity <= RelaxedSegment:
 		due = min(dueBytes, capacity/2)
-	case capacity >= lateSegment && !s.Relaxed:
+	case capacity >= lateSegment:
 		due = capacity / 2
 	}
 	return used >= due

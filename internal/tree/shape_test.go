@@ -29,13 +29,13 @@ func TestShape(t *testing.T) {
 		t.Errorf("relaxed: %d bytes, beyond the limit", size)
 	}
 	for _, c := range []struct{ need, count, limit, size, records int }{
-		{0, 0, limit, MinSegment, MinSegment/72 + 512},             // nothing is known
-		{100, 1, limit, MinSegment, MinSegment/72 + 512},           // it is small
-		{16 << 10, 1, limit, 1 << 20, (1<<20)/72 + 512},            // room for many of them
-		{1 << 20, 1, limit, 4 << 20, (4<<20)/(768<<10) + 512},      // room for a few more of them
-		{15 << 20, 10_000, limit, 15 << 20, (15<<20)/1179 + 512},   // only itself: its records are known
-		{15 << 20, 10_000, 1 << 20, 15 << 20, (15<<20)/1179 + 512}, // however small the limit is
-		{100_000, 5000, 64 << 10, 102_400, 102_400/16 + 512},       // no record is taken for less than 16 bytes
+		{0, 0, limit, MinSegment, MinSegment/73 + 512},             // nothing is known
+		{100, 1, limit, MinSegment, MinSegment/73 + 512},           // it is small
+		{16 << 10, 1, limit, 1 << 20, (1<<20)/73 + 512},            // room for many of them
+		{1 << 20, 1, limit, 4 << 20, (4<<20)/(896<<10) + 512},      // room for a few more of them
+		{15 << 20, 10_000, limit, 15 << 20, (15<<20)/1375 + 512},   // only itself: its records are known
+		{15 << 20, 10_000, 1 << 20, 15 << 20, (15<<20)/1375 + 512}, // however small the limit is
+		{100_000, 6000, 64 << 10, 102_400, 102_400/16 + 512},       // no record is taken for less than 16 bytes
 		{256 << 10, 100_000, limit, 1 << 20, 100_512},              // room for all of its own
 	} {
 		var s Shape
@@ -51,7 +51,7 @@ func TestShapeFollowsCommits(t *testing.T) {
 	var s Shape
 	s.Saw(100, 1, true)
 	s.Saw(1<<20-wal.OverheadBytes, 1, true)
-	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50-wal.OverheadBytes/2)*3/4)+512 {
+	if size, records := s.Next(0, 0, 64<<20); size != 4<<20 || records != (4<<20)/((1<<19+50-wal.OverheadBytes/2)*7/8)+512 {
 		t.Errorf("%d bytes, %d records", size, records)
 	}
 	if size, _ := s.Next(0, 0, 1<<20); size != 1<<20 {
@@ -107,7 +107,7 @@ func TestNextDue(t *testing.T) {
 		capacity, from int
 	}{
 		{false, 64 << 10, 48 << 10}, {false, MinSegment, 384 << 10}, {false, MinSegment + 4096, (MinSegment + 4096) / 2}, {false, 1 << 20, 512 << 10}, {false, 4 << 20, 512 << 10}, {false, lateSegment, 4 << 20}, {false, 16 << 20, 8 << 20},
-		{true, 64 << 10, 32 << 10}, {true, MinSegment, 64 << 10}, {true, RelaxedSegment, 64 << 10}, {true, 16 << 20, 2 << 20},
+		{true, 64 << 10, 32 << 10}, {true, MinSegment, 64 << 10}, {true, RelaxedSegment, 64 << 10}, {true, 4 << 20, 512 << 10}, {true, lateSegment, 4 << 20}, {true, 16 << 20, 8 << 20},
 	} {
 		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
 			t.Errorf("relaxed %v, capacity %d: not due from %d on", c.relaxed, c.capacity, c.from)

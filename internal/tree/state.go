@@ -81,11 +81,16 @@ func (rs *State) LogBytes() (n int64) {
 	return n
 }
 
-// LargestMemory returns what the log of the largest memtable may take.
+// LargestMemory returns what the log of the largest memtable may take: that to which commits are added,
+// which is the first if there is one, all that there is room for.
 func (rs *State) LargestMemory() (n int64) {
-	for _, l := range rs.Layers {
-		if l.Mem != nil {
-			n = max(n, l.Mem.mayTake())
+	for i, l := range rs.Layers {
+		switch {
+		case l.Mem == nil:
+		case i == 0:
+			n = l.Mem.mayTake()
+		default:
+			n = max(n, l.Mem.usedBytes())
 		}
 	}
 	return n
