@@ -101,6 +101,31 @@ func sealedMemory(t *testing.T, used int) *Memory {
 	return m
 }
 
+// TestMemoryUsed: the next segment is due, and space put aside, by what is used: of records too, if those take more
+// of their room; a sealed memtable takes no more than that.
+func TestMemoryUsed(t *testing.T) {
+	m := sealedMemory(t, 1000)
+	tail, _ := m.Seg.Tail()
+	if got := m.Used(); got != int(tail.Offset()) || got <= m.Seg.Capacity()/10 {
+		t.Errorf("one of ten records: %d bytes of %d are used, want %d", got, m.Seg.Capacity(), tail.Offset())
+	}
+	e, _ := frame.DecodeEntry(frame.AppendEntry(nil, base.KindDelete, []byte("\x00key"), nil))
+	for range 7 {
+		m.Insert(0, &e, base.Hash(e.Key))
+	}
+	if got := m.Used(); got != m.Seg.Capacity()*8/10 {
+		t.Errorf("eight of ten records: %d bytes of %d are used", got, m.Seg.Capacity())
+	}
+	rs := &State{Layers: []*Layer{{Mem: m}}}
+	if got := rs.LargestMemory(); got != int64(m.Seg.Capacity()) {
+		t.Errorf("the one to which commits are added may take %d bytes, want %d", got, m.Seg.Capacity())
+	}
+	rs.Layers = append(rs.Layers, &Layer{Mem: sealedMemory(t, 30_000)})
+	if got, n := rs.LargestMemory(), int64(rs.Layers[1].Mem.Seg.Capacity()); got <= 30_000 || got >= n {
+		t.Errorf("behind it one that is sealed: %d bytes of %d", got, n)
+	}
+}
+
 func TestNextDue(t *testing.T) {
 	for _, c := range []struct {
 		relaxed        bool
