@@ -27,9 +27,9 @@ const (
 
 // perByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
 // runs, and so many more memtables wait to be flushed than should, the active one as far as it is used.
-func perByte(runs int, more float64) float64 {
+func perByte(runs, more float64) float64 {
 	more = max(0, more)
-	return perRun*float64(max(0, runs-freeRuns)) + perMemtable*more*more
+	return perRun*max(0, runs-freeRuns) + perMemtable*more*more
 }
 
 // Delay returns how long a commit of so many bytes should wait, each of which waits perByte

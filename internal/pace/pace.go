@@ -1,9 +1,11 @@
 package pace
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -12,6 +14,7 @@ type Pace struct {
 	Config *config.Config
 	Brake
 	Burst
+	counted atomic.Pointer[counted]
 }
 
 // Slow returns how long a commit of n bytes should wait, in proportion to what flushes and compactions
@@ -21,7 +24,60 @@ func (p *Pace) Slow(rs *tree.State, n int64) time.Duration {
 	if more > 0 {
 		more = -p.free(rs)
 	}
-	return p.Delay(perByte(len(rs.Version.L0), more), n)
+	return p.Delay(perByte(p.runs(rs.Version), more), n)
+}
+
+// counted is as how many runs level 0 of a version counts.
+type counted struct {
+	of   *manifest.Version
+	runs float64
+}
+
+// runs returns as how many runs level 0 counts.
+func (p *Pace) runs(v *manifest.Version) float64 {
+	if len(v.L0) <= freeRuns {
+		return float64(len(v.L0))
+	}
+	c := p.counted.Load()
+	if c == nil || c.of != v {
+		c = &counted{v, weigh(v, p.Config.Memory)}
+		p.counted.Store(c)
+	}
+	return c.runs
+}
+
+const (
+	wholeRun   = 16 << 20 // bytes of keys and values that a run counts for
+	leastOfRun = 0.25     // but a smaller one counts for so much at least: it is one more place where a get looks
+	ofTheRest  = 16       // where gets read the device a run counts for one part in so many of what lies below, if that is more
+
+	leastMemory = 16 << 20 // with less the memory that each run takes counts
+	indexShare  = 16       // of Memory the point indexes of level 0 may take one part in so many,
+	indexed     = 16       // a row so many bytes, as long as a run more is little to a get
+)
+
+// weigh returns as how many runs level 0 of a version counts, whose debt commits are slowed by. Small runs are
+// less work for a merge. And where the store does not fit into memory, a merge rewrites all that lies below whether
+// it begins with few of them or with many, and gets, which read the device, hardly notice how many there are. This
+// is not so where memory is too little for their indexes.
+func weigh(v *manifest.Version, memory int64) float64 {
+	n := float64(len(v.L0))
+	raw, rest, rows := int64(0), int64(0), int64(0)
+	for level, t := range v.Tables() {
+		if level > 0 {
+			rest += t.RawBytes
+		} else {
+			raw, rows = raw+t.RawBytes, rows+int64(t.Entries)
+		}
+	}
+	if memory < leastMemory || rows > memory/indexShare/indexed {
+		return n
+	}
+	whole := int64(wholeRun)
+	if raw+rest > memory/2 {
+		whole = max(whole, rest/ofTheRest)
+	}
+	return min(n, max(n*leastOfRun, float64(raw)/float64(whole)))
 }
 
 // free returns how many more memtables may wait to be flushed before commits are slowed, the active one as

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -53,6 +55,47 @@ func TestTogether(t *testing.T) {
 		rs := &tree.State{Layers: append([]*tree.Layer{{}}, sealed...)}
 		if got := p.Together(rs, sealed, c.all); got != c.want {
 			t.Errorf("%d MiB, %d, all %v: %d together, want %d", c.memory>>20, c.sealed, c.all, got, c.want)
+		}
+	}
+}
+
+// TestSmallRuns: level 0 slows commits by what it owes: many runs count less if they are small, or little beside the
+// rest of a store that does not fit into memory; not where memory is too little for many.
+func TestSmallRuns(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		memory     int64
+		runs       int
+		each, rest int64
+		row        int64 // bytes
+		want       float64
+	}{
+		{1024 * mib, freeRuns, mib, 0, 1000, freeRuns},
+		{1024 * mib, 20, 64 * mib, 0, 1e5, 20}, {1024 * mib, 20, 16 * mib, 0, 1e5, 20},
+		{1024 * mib, 20, 8 * mib, 0, 1000, 10}, {1024 * mib, 20, mib, 0, 1000, 5}, // small
+		{64 * mib, 48, 4 * mib, 0, 1024, 12},
+		{1024 * mib, 20, 16 * mib, 512 * mib, 1e5, 10},                          // a whole one is a sixteenth of the rest
+		{1024 * mib, 20, 16 * mib, 4096 * mib, 1e5, 5},                          // but each counts for a quarter
+		{2048 * mib, 20, 16 * mib, 512 * mib, 1e5, 20},                          // it fits into memory
+		{leastMemory - 1, 20, mib, 0, 1000, 20}, {64 * mib, 20, mib, 0, 64, 20}, // indexes do not
+	} {
+		v := &manifest.Version{L0: make([]manifest.Run, c.runs)}
+		for i := range v.L0 {
+			half := &base.TableMeta{RawBytes: c.each / 2, Entries: uint64(c.each / 2 / c.row)}
+			v.L0[i].Tables = []*base.TableMeta{half, half}
+		}
+		v.Levels[manifest.Bottom] = []*base.TableMeta{{RawBytes: c.rest}}
+		p := Pace{Config: &config.Config{Memory: c.memory}}
+		if got := p.runs(v); got != c.want || p.runs(v) != got {
+			t.Errorf("Memory %d, %d runs of %d bytes beside %d: they count as %v, want %v", c.memory, c.runs, c.each, c.rest, got, c.want)
+		}
+		rs := &tree.State{Version: v}
+		if d := p.Slow(rs, 100*mib); (d > 0) != (c.want > freeRuns) {
+			t.Errorf("Memory %d, %d runs of %d bytes beside %d: a commit is slowed by %v", c.memory, c.runs, c.each, c.rest, d)
+		}
+		v = &manifest.Version{L0: v.L0[:freeRuns]}
+		if got := p.runs(v); got != freeRuns {
+			t.Errorf("the runs of another version count as %v", got)
 		}
 	}
 }
