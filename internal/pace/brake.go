@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Brake slows commits, by their bytes, while level 0 has too many runs or too many memtables wait to be
+// Brake slows commits, by their bytes, while level 0 owes too many runs (weigh) or too many memtables wait to be
 // flushed, so that debt stays bounded and, where Memory is not small, nobody is stopped. The zero value is
 // ready. All methods may be called at once.
 type Brake struct{ owed atomic.Int64 } // nanoseconds that no commit has waited yet; negative if commits have waited too long
 
 const (
-	freeRuns = 8 // of level 0, with which commits are not slowed
+	freeRuns = 8 // that level 0 counts as, with which commits are not slowed
 
 	// Nanoseconds that a byte waits for each run more: with one commits are slowed to 500 MB/s,
 	// with 16 to 31, which is less than one processor merges.
@@ -25,7 +25,7 @@ const (
 	longestOfAll  = time.Second
 )
 
-// perByte returns how many nanoseconds each byte of a commit should wait, where level 0 has that many
+// perByte returns how many nanoseconds each byte of a commit should wait, where level 0 counts as that many
 // runs, and so many more memtables wait to be flushed than should, the active one as far as it is used.
 func perByte(runs, more float64) float64 {
 	more = max(0, more)

@@ -51,7 +51,7 @@ const (
 	leastOfRun = 0.25     // but a smaller one counts for so much at least: it is one more place where a get looks
 	ofTheRest  = 16       // where gets read the device a run counts for one part in so many of what lies below, if that is more
 
-	leastMemory = 16 << 20 // with less the memory that each run takes counts
+	leastMemory = 64 << 20 // with less the pages that a scan holds of each run are too much
 	indexShare  = 16       // of Memory the point indexes of level 0 may take one part in so many,
 	indexed     = 16       // a row so many bytes, as long as a run more is little to a get
 )
@@ -59,9 +59,8 @@ const (
 // weigh returns as how many runs level 0 of a version counts, whose debt commits are slowed by. Small runs are
 // less work for a merge. And where the store does not fit into memory, a merge rewrites all that lies below whether
 // it begins with few of them or with many, and gets, which read the device, hardly notice how many there are. This
-// is not so where memory is too little for their indexes.
-func weigh(v *manifest.Version, memory int64) float64 {
-	n := float64(len(v.L0))
+// is not so where memory is too little for what each of them has there.
+func weigh(v *manifest.Version, memory int64) (runs float64) {
 	raw, rest, rows := int64(0), int64(0), int64(0)
 	for level, t := range v.Tables() {
 		if level > 0 {
@@ -71,13 +70,20 @@ func weigh(v *manifest.Version, memory int64) float64 {
 		}
 	}
 	if memory < leastMemory || rows > memory/indexShare/indexed {
-		return n
+		return float64(len(v.L0))
 	}
 	whole := int64(wholeRun)
 	if raw+rest > memory/2 {
 		whole = max(whole, rest/ofTheRest)
 	}
-	return min(n, max(n*leastOfRun, float64(raw)/float64(whole)))
+	for i := range v.L0 {
+		bytes := int64(0)
+		for _, t := range v.L0[i].Tables {
+			bytes += t.RawBytes
+		}
+		runs += min(1, max(leastOfRun, float64(bytes)/float64(whole)))
+	}
+	return runs
 }
 
 // free returns how many more memtables may wait to be flushed before commits are slowed, the active one as
