@@ -57,8 +57,7 @@ func (m *Memory) usedBytes() int64 {
 // Used returns how many bytes of its segment are used, or as large a part of it as its records are of
 // those there is room for.
 func (m *Memory) Used() int {
-	tail, _ := m.Seg.Tail()
-	return max(int(tail.Offset()), int(int64(m.Seg.Capacity())*int64(m.Len())/int64(m.Records())))
+	return max(int(m.usedBytes()), int(int64(m.Seg.Capacity())*int64(m.Len())/int64(m.Records())))
 }
 
 // mayTake returns how much log the memtable may come to stand for.

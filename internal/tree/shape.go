@@ -34,9 +34,9 @@ const (
 	// The next segment is made when the active one is used to one part in dueShare. The first
 	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
 	// writes makes no other; where commits wait for syncs, until it is used to three quarters, or
-	// a half if it is larger: the rest takes longer to fill than a segment to make. So does the half
-	// of one of lateSegment bytes: the next one takes space and memory, and zeros where commits
-	// wait for syncs, in vain if it is not used.
+	// a half if it is larger: the rest takes longer to fill than a segment to make. One of lateSegment
+	// bytes and more is used to a half before, whoever waits: the next one takes space and memory, and
+	// zeros where commits wait for syncs, in vain if it is not used.
 	dueShare    = 8
 	dueBytes    = 64 << 10
 	lateSegment = 8 << 20
