@@ -54,6 +54,9 @@ func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
 	return c
 }
 
+// Register returns a new participant of the cache's epoch domain, which the caller releases.
+func (c *Cache) Register() *epoch.Slot { return c.dom.Register() }
+
 // SetScarce says whether the pages of all tables would take more than the budget. Then only
 // those stay that are asked for again: see the package comment.
 func (c *Cache) SetScarce(yes bool) { c.scarce.Store(yes) }

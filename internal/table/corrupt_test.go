@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -374,6 +375,7 @@ func TestReadErrorsReachTheCaller(t *testing.T) {
 	c := counters(300, 20)
 	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 1024})
 	m := newRoom(t, 1<<30)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that nobody reads ahead, and meets an error for nobody
 	for how, open := range openers {
 		t.Run(how, func(t *testing.T) { readErrorsReachTheCaller(t, m, c, f, meta, open) })
 	}

@@ -20,7 +20,8 @@ type IterOptions struct {
 // Iter walks all rows of a table; it is a base.Iterator. An error sticks: from
 // then on nothing is valid. It pins the key page it stands on, and the value
 // page only once Value was called for its block. Moving within a block enters
-// no epoch and allocates nothing. For one goroutine.
+// no epoch and allocates nothing. For one goroutine; others decode for it what it
+// is about to come to (see ahead).
 type Iter struct {
 	r       *Reader
 	slot    *epoch.Slot // nil: the cache is not used at all
@@ -33,6 +34,11 @@ type Iter struct {
 
 	keyPage, valuePage *cache.Page // pinned, or nil
 	keyBuf, valueBuf   []byte      // own memory for NoCache
+
+	far   int    // the block that the walk has come to, which goes
+	dir   int    // up or down, 1 or -1, from block to block; 0: it has just begun
+	cold  int    // of its blocks so many that were not resident, one after the other, up to aheadAfter
+	ahead *ahead // from then on, unless it is nil
 }
 
 // NewIter returns an iterator that stands nowhere. slot is a participant of the
@@ -45,8 +51,11 @@ func (r *Reader) NewIter(slot *epoch.Slot, opts IterOptions) *Iter {
 
 // InitIter is NewIter in the memory of it, which is new or closed.
 func (r *Reader) InitIter(it *Iter, slot *epoch.Slot, opts IterOptions) {
-	*it = Iter{r: r, slot: slot, noCache: opts.NoCache, b: -1}
+	*it = Iter{r: r, slot: slot, noCache: opts.NoCache, b: -1, far: nowhere}
 }
+
+// nowhere is no block, nor next to one.
+const nowhere = -2
 
 var _ base.Iterator = (*Iter)(nil)
 
@@ -144,6 +153,7 @@ func (it *Iter) Err() error { return it.err }
 
 // Close unpins the pages. It may be called again; nothing else may.
 func (it *Iter) Close() error {
+	it.turn(nowhere)
 	it.unload()
 	it.keyBuf, it.valueBuf = nil, nil
 	return nil
@@ -214,12 +224,52 @@ func (it *Iter) enter(b int) bool {
 	if b == it.b {
 		return true
 	}
+	it.lookAhead(b)
 	it.unload()
 	if err := it.loadKeys(b); err != nil {
 		return it.fail(err)
 	}
 	it.b = b
 	return true
+}
+
+// lookAhead has blocks decoded ahead of a walk that comes to block b, if nothing it has come to was resident. A walk
+// may step back over the border of a block to see whether there are versions of the same key.
+func (it *Iter) lookAhead(b int) {
+	if it.slot == nil || it.noCache {
+		return
+	}
+	step := b - it.far
+	switch {
+	case it.dir == 0 && step*step == 1:
+		it.dir = step
+	case it.dir != 0 && (step == 0 || step == -it.dir):
+		return
+	case it.dir == 0 || step != it.dir:
+		it.turn(b)
+		return
+	}
+	it.far = b
+	if it.ahead == nil {
+		switch {
+		case it.r.slots[2*b].Peek() != nil:
+			it.cold = 0
+			return
+		case it.cold < aheadAfter:
+			it.cold++
+			return
+		}
+		if it.ahead = it.r.newAhead(b, it.dir); it.ahead == nil {
+			return
+		}
+	}
+	it.ahead.at(b, it.Values != nil)
+}
+
+// turn begins a walk at block b.
+func (it *Iter) turn(b int) {
+	it.ahead.end()
+	it.far, it.dir, it.cold, it.ahead = b, 0, 0, nil
 }
 
 // unload lets go of the loaded block.

@@ -181,7 +181,7 @@ func (r *Reader) fill(row *Row, b, i int, keys *block.Keys, seq uint64, s *scrat
 		}
 	default:
 		if page = r.cache.Load(&r.slots[2*b+1]); page == nil {
-			if page, err = r.fillValues(b, s, (*cache.Cache).FillOnce); err != nil {
+			if page, err = r.fillValues(b, s, asked); err != nil {
 				return false, err
 			}
 		}
@@ -207,16 +207,29 @@ func (r *Reader) keyPage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b]); p != nil {
 		return p, nil
 	}
-	return r.fillKeys(b, (*cache.Cache).Fill)
+	return r.fillKeys(b, walked)
 }
 
-// filler is Cache.Fill, for walks, or FillOnce, for a Get.
-type filler func(c *cache.Cache, s *cache.Slot, size int, read func(dst []byte) error) (*cache.Page, error)
+// purpose is what a page is read for.
+type purpose bool
 
-// fillKeys and fillValues stand alone because their closures escape: their
+const (
+	walked purpose = false
+	asked  purpose = true // by a Get, for one row
+)
+
+// fillPage is Cache.Fill of a page, which is the i-th of all.
+func (r *Reader) fillPage(i, size int, why purpose, read func(dst []byte) error) (*cache.Page, error) {
+	if why == asked {
+		return r.cache.FillOnce(&r.slots[i], size, read)
+	}
+	return r.cache.Fill(&r.slots[i], size, read)
+}
+
+// fillKeys and fillValues stand alone because their closures may escape: their
 // callers must not allocate.
-func (r *Reader) fillKeys(b int, fill filler) (*cache.Page, error) {
-	return fill(r.cache, &r.slots[2*b], int(r.index.entries[b].keyForm), func(dst []byte) error { return r.readKeys(b, dst) })
+func (r *Reader) fillKeys(b int, why purpose) (*cache.Page, error) {
+	return r.fillPage(2*b, int(r.index.entries[b].keyForm), why, func(dst []byte) error { return r.readKeys(b, dst) })
 }
 
 // getKeys is keyPage for a Get. A key page that is not resident is read together with the
@@ -226,26 +239,31 @@ func (r *Reader) getKeys(b int) (p *cache.Page, s *scratch, err error) {
 	if p = r.cache.Load(&r.slots[2*b]); p != nil {
 		return p, nil, nil
 	}
-	e := &r.index.entries[b]
-	if e.valueHeap == 0 || e.jumbo() || r.cache.Load(&r.slots[2*b+1]) != nil {
-		p, err = r.fillKeys(b, (*cache.Cache).FillOnce)
+	if !r.hasValuePage(b) || r.cache.Load(&r.slots[2*b+1]) != nil {
+		p, err = r.fillKeys(b, asked)
 		return p, nil, err
 	}
-	return r.fillBlock(b)
+	return r.fillBlock(b, asked)
 }
 
-func (r *Reader) fillBlock(b int) (p *cache.Page, s *scratch, err error) {
+// fillBlock makes the key page of block b resident, and reads the value page behind it with it. s has both as they
+// are stored, until done; it is nil if another goroutine has read the keys.
+func (r *Reader) fillBlock(b int, why purpose) (p *cache.Page, s *scratch, err error) {
 	e := &r.index.entries[b]
 	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
-	p, err = r.cache.FillOnce(&r.slots[2*b], int(e.keyForm), func(form []byte) error {
+	src := r.src
+	if why == asked {
+		src = r.scattered()
+	}
+	p, err = r.fillPage(2*b, int(e.keyForm), why, func(form []byte) error {
 		s.stored = resize(s.stored, int(e.keyPage)+int(e.valuePage))
-		if err := r.scattered().readAt(s.stored, e.off); err != nil {
+		if err := src.readAt(s.stored, e.off); err != nil {
 			return err
 		}
 		return r.expandKeys(s, b, form)
 	})
-	if err != nil || len(s.stored) == 0 { // or another goroutine has read the keys
+	if err != nil || len(s.stored) == 0 {
 		s.done()
 		s = nil
 	}
@@ -258,13 +276,13 @@ func (r *Reader) valuePage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b+1]); p != nil {
 		return p, nil
 	}
-	return r.fillValues(b, nil, (*cache.Cache).Fill)
+	return r.fillValues(b, nil, walked)
 }
 
 // fillValues reads the value page of block b, or takes it from s if that is not nil.
-func (r *Reader) fillValues(b int, s *scratch, fill filler) (*cache.Page, error) {
+func (r *Reader) fillValues(b int, s *scratch, why purpose) (*cache.Page, error) {
 	e := &r.index.entries[b]
-	return fill(r.cache, &r.slots[2*b+1], int(e.valueHeap), func(dst []byte) error {
+	return r.fillPage(2*b+1, int(e.valueHeap), why, func(dst []byte) error {
 		if s != nil {
 			return r.decompress(s.stored[e.keyPage:], e.valueOff(), dst)
 		}
