@@ -54,6 +54,16 @@ func (m mapping) LetGo(from, to int64) {
 	}
 }
 
+// Fetch implements Fetcher. Since a Map brings in single pages, to come to many that the system has dropped would
+// take a read of the device for each. One piece is what any device is set to read ahead.
+func (m mapping) Fetch(from, to int64) {
+	const piece = 128 << 10
+	page := int64(os.Getpagesize())
+	for from, to = from&^(page-1), min(to, int64(len(m))); from < to; from += piece {
+		_ = unix.Madvise(m[from:min(from+piece, to)], unix.MADV_WILLNEED)
+	}
+}
+
 // Unmap takes the pages out of the process piece by piece first: while a mapping ends, nobody else in the process
 // can begin or end one, which for 64 MiB are milliseconds.
 func (m mapping) Unmap() error {

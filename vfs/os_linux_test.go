@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -278,5 +279,55 @@ func TestScattered(t *testing.T) {
 	}
 	if _, err := read.(Scatterer).Scattered(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("of a closed file: %v", err)
+	}
+}
+
+// TestFetch: what the system has dropped of a mapping is in memory again soon, and nothing else of it.
+func TestFetch(t *testing.T) {
+	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size, from, to = 4 << 20, 1 << 20, 3<<20 + 1
+	if _, err := f.WriteAt(bytes.Repeat([]byte("x"), size), 0); err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.(Mapper).Map(0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Unmap()
+	b := m.Bytes()
+	page := os.Getpagesize()
+	pages := make([]byte, size/page)
+	resident := func(from, to int) (n int) {
+		if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), size, uintptr(unsafe.Pointer(&pages[0]))); e != 0 {
+			t.Skipf("NOT TESTED: the kernel does not say which pages are in memory: %v", e)
+		}
+		for _, p := range pages[from/page : to/page] {
+			n += int(p & 1)
+		}
+		return n
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	m.LetGo(0, size)
+	if err := f.(*osFile).control(func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := resident(0, size); n > size/page/2 {
+		t.Skipf("NOT TESTED: this file system keeps %d of %d pages that nobody needs", n, size/page)
+	}
+	m.(Fetcher).Fetch(from+5, to)
+	m.(Fetcher).Fetch(size-1, 2*size) // as far as there is something
+	for start := time.Now(); resident(from, to) < (to-from)/page; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("%d of %d pages are in memory", resident(from, to), (to-from)/page)
+		}
+	}
+	if n := resident(0, from/2) + resident(to+from/4, size-from/4); n > 0 {
+		t.Errorf("%d pages are in memory for which nobody has asked", n)
 	}
 }

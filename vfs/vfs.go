@@ -156,6 +156,13 @@ type Mapping interface {
 	Unmap() error
 }
 
+// Fetcher is a Mapping that can be read from the device in large pieces. It is optional.
+type Fetcher interface {
+	// Fetch has the system read what it has not in memory of bytes [from, to), which all are about to be used.
+	// It need not wait until they are there. Where that fails, nothing happens.
+	Fetch(from, to int64)
+}
+
 // Cacher is a File that knows what of it is in memory. It is optional.
 type Cacher interface {
 	// Cached reports whether the system has the first n bytes in memory, so that to write

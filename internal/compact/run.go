@@ -52,11 +52,11 @@ type Merge struct {
 // snapshots can still see it.
 func (m *Merge) Leftovers() []Leftover { return m.lefts }
 
-// checkRows and checkBytes are after how many rows, or bytes of them that were written,
+// checkRows and CheckBytes are after how many rows, or bytes of them that were written,
 // Check is asked.
 const (
 	checkRows  = 4096
-	checkBytes = 1 << 20
+	CheckBytes = 1 << 20
 )
 
 // Run writes the rows that any reader can still see to new tables whose ranges do
@@ -82,7 +82,7 @@ func (m *Merge) rows() error {
 	newer := uint64(0) // sequence of the version before, of the same key
 	n := 0
 	for ok := m.first(); ok; ok = m.Rows.Next() {
-		if n++; (n%checkRows == 0 || m.unchecked >= checkBytes) && m.Check != nil {
+		if n++; (n%checkRows == 0 || m.unchecked >= CheckBytes) && m.Check != nil {
 			m.unchecked = 0
 			if err := m.Check(); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,5 +102,85 @@ func TestLogFollowsDurability(t *testing.T) {
 	release()
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// fetching is a file system that counts how often each mapped log is fetched.
+type fetching struct {
+	vfs.FS
+	mu    sync.Mutex
+	times []int
+}
+
+func (f *fetching) Create(name string) (vfs.File, error) {
+	file, err := f.FS.Create(name)
+	return fetchingFile{file, f}, err
+}
+
+type fetchingFile struct {
+	vfs.File
+	of *fetching
+}
+
+func (f fetchingFile) Map(off int64, n int) (vfs.Mapping, error) {
+	m, err := f.File.(vfs.Mapper).Map(off, n)
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	f.of.times = append(f.of.times, 0)
+	return fetchingMapping{m, f.of, len(f.of.times) - 1}, err
+}
+
+type fetchingMapping struct {
+	vfs.Mapping
+	of *fetching
+	i  int
+}
+
+func (m fetchingMapping) Fetch(int64, int64) {
+	m.of.mu.Lock()
+	defer m.of.mu.Unlock()
+	m.of.times[m.i]++
+}
+
+// TestLogsAreFetched: where the store does not fit into memory the logs of what is flushed, and of what Close merges,
+// are fetched before they are read; elsewhere only to be looked at afterwards.
+func TestLogsAreFetched(t *testing.T) {
+	for _, scarce := range []bool{true, false} {
+		inner, _ := mapped(t)
+		inner.StopJournal()
+		disk := &fetching{FS: inner}
+		memory := map[bool]int64{true: 1 << 20, false: 256 << 20}[scarce]
+		e, err := Open(config.Config{Dir: "/db", FS: disk, Memory: memory, Relaxed: true, SyncInterval: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := holdMerges(t, e)
+		for i := range 4000 {
+			putOne(t, e, fmt.Sprint("key", i), 1000, false)
+		}
+		eventually(t, "memtables are flushed", func() bool {
+			e.commit.mu.Lock()
+			defer e.commit.mu.Unlock()
+			return e.oldestSealed() == nil || !scarce
+		})
+		twice := func() (n int) {
+			for _, times := range disk.times {
+				n += times / 2
+			}
+			return n
+		}
+		disk.mu.Lock()
+		flushed := twice()
+		disk.mu.Unlock()
+		if enough := len(disk.times) / 2; scarce && flushed < enough || !scarce && flushed > 0 {
+			t.Errorf("scarce: %v: fetched: %v", scarce, disk.times)
+		}
+		release()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := twice() - flushed; scarce && n == 0 || !scarce && n > 0 {
+			t.Errorf("scarce: %v: fetched: %v", scarce, disk.times)
+		}
 	}
 }

@@ -27,6 +27,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 	if effort == tablefiles.Quick {
 		n = 1
 	}
+	mayGoOn = m.fetched(rs.Memtables(), mayGoOn)
 	parts := split(rs, n)
 	if len(parts) > 1 {
 		effort = effort.Alone() // the other processors have parts of their own

@@ -78,11 +78,12 @@ func (m *Merger) Debt() int64 {
 // Flush writes sealed memtables, the newest first, to a run of level 0: no table if they are empty.
 // lowest says that there is nothing older. read is called when all of them has been read.
 func (m *Merger) Flush(mems []*tree.Memory, lowest bool, read func()) ([]*tree.Handle, error) {
+	check := m.fetched(mems, m.MustStop)
 	merge, rows := m.ofMemory(mems, lowest)
 	if rows == 0 {
 		return nil, nil
 	}
-	merge.Read = read
+	merge.Read, merge.Check = read, check
 	return m.Tables.WriteResident(merge, 0, rows, tablefiles.Beside)
 }
 

@@ -71,6 +71,14 @@ func (m *Memory) mayTake() int64 {
 // mapped reports whether the memtable is, or was, the mapping of its log.
 func (m *Memory) mapped() bool { return m.Seg != nil && m.Seg.Mapped() }
 
+// Fetch is for somebody who is about to read all of the memtable: the system may have dropped pages of a mapped log
+// where memory is scarce.
+func (m *Memory) Fetch() {
+	if m.Seg != nil {
+		m.Seg.Fetch()
+	}
+}
+
 // AwaitsLink reports whether the segment of an empty memtable waits for its link to be
 // written: with the commits behind it, if there are any. Until then it must stay open.
 func (m *Memory) AwaitsLink() bool {

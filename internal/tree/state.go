@@ -71,6 +71,16 @@ type State struct {
 	Handles []*Handle // of the version and of ingested layers, each once
 }
 
+// Memtables returns those of all layers.
+func (rs *State) Memtables() (mems []*Memory) {
+	for _, l := range rs.Layers {
+		if l.Mem != nil {
+			mems = append(mems, l.Mem)
+		}
+	}
+	return mems
+}
+
 // LogBytes returns how much log memtables stand for.
 func (rs *State) LogBytes() (n int64) {
 	for _, l := range rs.Layers {

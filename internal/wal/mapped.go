@@ -79,6 +79,14 @@ func (s *Segment) mapFile(size int) bool {
 // recycle.
 func (s *Segment) Mapped() bool { return s.mapping != nil }
 
+// Fetch has the system read what it has dropped of a mapped arena, all of which is about to be read: of what was
+// appended.
+func (s *Segment) Fetch() {
+	if f, ok := s.mapping.(vfs.Fetcher); ok && s.mapped.Load() {
+		f.Fetch(0, s.tail.Load())
+	}
+}
+
 // Unmap ends the mapping, if there is one. Nobody reads the arena any more. The file is closed
 // by itself.
 func (s *Segment) Unmap() {
@@ -180,6 +188,7 @@ func (s *Segment) Intact() error {
 	if !s.mapped.Load() {
 		return nil
 	}
+	s.Fetch()
 	w := frame.Walker{ID: s.ident, Buf: s.buf[:s.tail.Load()], Off: base.FileHeaderBytes}
 	first, _ := frame.DecodeHeader(w.Buf[w.Off:], w.ID, w.Off)
 	w.Sum = first.Prev

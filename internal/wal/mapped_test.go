@@ -248,3 +248,32 @@ func TestDropUnmaps(t *testing.T) {
 		}
 	}
 }
+
+// fetches is a mapping that notes what is fetched of it.
+type fetches struct {
+	vfs.Mapping
+	got [][2]int64
+}
+
+func (m *fetches) Fetch(from, to int64) { m.got = append(m.got, [2]int64{from, to}) }
+
+// TestFetch: what was appended to a mapped segment is fetched, also by who looks whether it is intact; not what is
+// no mapping any more.
+func TestFetch(t *testing.T) {
+	s := mapped(t, mappable(), "1.log", 64<<10)
+	s.Fetch() // of a mapping that cannot, nothing is
+	m := &fetches{Mapping: s.mapping}
+	s.mapping = m
+	tail, _ := s.Tail()
+	for range 2 {
+		s.Fetch()
+	}
+	check(t, s.Intact())
+	if n := tail.Offset(); len(m.got) != 3 || m.got[0] != [2]int64{0, n} || m.got[2] != [2]int64{0, n} {
+		t.Errorf("of %d bytes fetched: %v", n, m.got)
+	}
+	s.detach()
+	if s.Fetch(); len(m.got) != 3 {
+		t.Errorf("fetched what is ordinary memory: %v", m.got)
+	}
+}
