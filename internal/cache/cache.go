@@ -35,6 +35,7 @@ type Cache struct {
 	zombie   atomic.Int64
 	retiring atomic.Int64
 	prepared atomic.Int64 // bytes of pages that are in no slot yet
+	ahead    atomic.Int64 // see TakeAhead
 
 	misses, fills, failures, evictions, overcommits atomic.Uint64
 }

@@ -23,12 +23,39 @@ const (
 const yields = 4
 
 // A reader stuck inside its epoch, say in a stalled read, must not let the others
-// fill memory without end: beyond heldBackBytes each allocation that finds no
-// room sleeps for stuckPause, up to yields times.
+// fill memory without end: beyond one part in heldBackDivisor of the budget, within
+// bounds, each allocation that finds no room sleeps for stuckPause, up to yields
+// times.
 const (
-	heldBackBytes = 32 << 20
-	stuckPause    = 250 * time.Microsecond
+	heldBackDivisor = 8
+	leastHeldBack   = 2 << 20
+	mostHeldBack    = 32 << 20
+	stuckPause      = 250 * time.Microsecond
 )
+
+// heldBack returns how many bytes evicted pages that readers may still use can take before the others sleep.
+func (c *Cache) heldBack() int64 {
+	return min(max(c.budget.Limit()/heldBackDivisor, leastHeldBack), mostHeldBack)
+}
+
+// aheadDivisor: what is read ahead of all walks together, and not wanted yet, takes one part in this many of the
+// budget, a part of what pages on probation have where memory is scarce: else it were evicted before it is wanted.
+const aheadDivisor = 32
+
+// AheadLimit returns how many bytes of pages may be read ahead of walks.
+func (c *Cache) AheadLimit() int64 { return c.budget.Limit() / aheadDivisor }
+
+// TakeAhead reports whether n bytes more may be read ahead. If so, GiveAhead says when the walk has come to them.
+func (c *Cache) TakeAhead(n int) bool {
+	if c.ahead.Add(int64(n)) <= c.AheadLimit() {
+		return true
+	}
+	c.GiveAhead(n)
+	return false
+}
+
+// GiveAhead takes back a TakeAhead.
+func (c *Cache) GiveAhead(n int) { c.ahead.Add(int64(-n)) }
 
 // soft returns the bytes up to which pages are admitted without evicting.
 func soft(limit int64) int64 {
@@ -79,7 +106,7 @@ func (c *Cache) allocate(n int) ([]byte, error) {
 
 // letReadersOut gives those inside an epoch time to leave, and collects.
 func (c *Cache) letReadersOut() {
-	if c.retiring.Load() > heldBackBytes {
+	if c.retiring.Load() > c.heldBack() {
 		time.Sleep(stuckPause)
 	} else {
 		runtime.Gosched()

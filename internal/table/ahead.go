@@ -4,18 +4,21 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/turn"
 )
 
 // A walk that has come to some blocks one after the other, none of which was resident, has those that come next
 // decoded by other goroutines meanwhile, which make them resident: to decompress a block takes longer than most
-// that is done with its rows. How much is decoded ahead grows as the walk goes on.
+// that is done with its rows. How much is decoded ahead grows as the walk goes on. What no processor was found for
+// until the walk comes to it, the walk decodes itself.
 const (
-	aheadAfter   = 2        // blocks of a walk before anything is decoded ahead
-	aheadLeast   = 16 << 10 // bytes of decoded pages that a goroutine is sent for at first
-	aheadBytes   = 64 << 10 // and at most
-	aheadMost    = 4        // goroutines for one walk, so that some have work while others have done theirs
-	aheadDivisor = 64       // all that is decoded ahead of a walk is one part in this many of the budget
-	aheadSkip    = 16       // blocks among which the next one that is not resident is looked for
+	aheadAfter = 2        // blocks of a walk before anything is decoded ahead
+	aheadLeast = 16 << 10 // bytes of decoded pages that a goroutine is sent for at first
+	aheadBytes = 64 << 10 // and at most
+	aheadMost  = 4        // goroutines for one walk, so that some have work while others have done theirs
+	aheadSkip  = 16       // blocks among which the next one that is not resident is looked for
+	aheadPause = 64       // blocks for which nobody is sent when processors are wanted by others
 )
 
 // ahead decodes ahead of a walk in one direction. Its methods are for the goroutine that walks, but for run.
@@ -26,41 +29,59 @@ type ahead struct {
 	next    int  // the first block ahead that nobody was sent for
 	bytes   int  // of decoded pages, for the next errand
 	most    int  // for any
-	errands [aheadMost]errand
+	share   turn.Share
+	paused  int // blocks that are to come before anybody is sent again
+	errands [aheadMost]*errand
+	sent    atomic.Int64 // goroutines that are under way, or about to be
 	stop    atomic.Bool
 }
 
-// errand is neighbouring blocks that a goroutine decodes. It does not change while it is under way.
+// errand is neighbouring blocks for a goroutine to decode, or for the walk, whichever takes it first.
 type errand struct {
-	from, to int // to is not one of them; if they are equal there is none
+	from, to int // to is not one of them
+	bytes    int // of what is missing of them
 	values   bool
-	done     sync.WaitGroup
+	taken    atomic.Bool
+	done     sync.WaitGroup // of the goroutine, if it has taken it
 }
+
+// take reports whether nobody has taken the errand before.
+func (e *errand) take() bool { return e.taken.CompareAndSwap(false, true) }
 
 // newAhead returns what decodes ahead of a walk that goes on from block b, or nil: on one processor, or where there
 // is little memory.
 func (r *Reader) newAhead(b, dir int) *ahead {
-	most := int(min(r.budget.Limit()/aheadDivisor/aheadMost, aheadBytes))
+	most := int(min(r.cache.AheadLimit()/aheadMost, aheadBytes))
 	if runtime.GOMAXPROCS(0) < 2 || most < aheadLeast {
 		return nil
 	}
 	return &ahead{r: r, dir: dir, next: b, bytes: aheadLeast, most: most}
 }
 
-// at is called when the walk comes to block b. It sends for what comes next, and waits for b if it was sent for.
+// at is called when the walk comes to block b. It sends for what comes next, and waits for b if somebody is at it.
 func (a *ahead) at(b int, values bool) {
 	a.values = a.values || values
 	if !a.behind(b, a.next) {
 		a.next = b + a.dir
 	}
-	for i := range a.errands {
-		if e := &a.errands[i]; (e.from == e.to || !a.behind(b, e.to)) && !a.send(e) {
-			break
+	for i, e := range a.errands {
+		if e != nil && !a.behind(b, e.from) {
+			a.conclude(i)
 		}
 	}
-	for i := range a.errands {
-		if e := &a.errands[i]; e.from != e.to && !a.behind(b, e.from) && a.behind(b, e.to) {
-			e.done.Wait()
+	if a.paused > 0 {
+		a.paused--
+		return
+	}
+	for i, e := range a.errands {
+		switch {
+		case e != nil:
+		case a.crowded():
+			a.paused = aheadPause
+			return
+		case !a.send(i):
+			a.paused = aheadSkip / 2
+			return
 		}
 	}
 }
@@ -68,28 +89,42 @@ func (a *ahead) at(b int, values bool) {
 // behind reports whether the walk comes to block b before it comes to block at.
 func (a *ahead) behind(b, at int) bool { return (at-b)*a.dir > 0 }
 
-// send has e, which the walk has passed, done for the next blocks of which some is missing, and reports whether
-// there are any.
-func (a *ahead) send(e *errand) bool {
-	e.from, e.to, e.values = a.next, a.next, a.values
-	bytes := 0
-	for b := a.next; bytes < a.bytes && a.behind(b, e.to+aheadSkip*a.dir); b += a.dir {
+// send sends a goroutine for the next blocks of which some is missing, and reports whether it could: there are some,
+// and not too much is ahead of all walks together.
+func (a *ahead) send(i int) bool {
+	from, to, bytes := a.next, a.next, 0
+	for b := a.next; bytes < a.bytes && a.behind(b, to+aheadSkip*a.dir); b += a.dir {
 		n := a.missing(b)
 		if n > 0 && bytes == 0 {
-			e.from = b
+			from = b
 		}
 		if n > 0 {
-			e.to = b + a.dir
+			to = b + a.dir
 		}
 		bytes += n
 	}
-	if bytes == 0 {
+	if bytes == 0 || !a.r.cache.TakeAhead(bytes) {
 		return false
 	}
-	a.next, a.bytes = e.to, min(2*a.bytes, a.most)
+	e := &errand{from: from, to: to, bytes: bytes, values: a.values}
+	a.errands[i], a.next, a.bytes = e, to, min(2*a.bytes, a.most)
+	a.sent.Add(1)
 	e.done.Add(1)
 	go a.run(e)
 	return true
+}
+
+// crowded reports whether somebody waits for a processor who was not sent.
+func (a *ahead) crowded() bool { return int64(a.share.Waiting()) > a.sent.Load() }
+
+// conclude waits for whoever is at the i-th errand, or takes it from who would have been.
+func (a *ahead) conclude(i int) {
+	e := a.errands[i]
+	if !e.take() {
+		e.done.Wait()
+	}
+	a.r.cache.GiveAhead(e.bytes)
+	a.errands[i] = nil
 }
 
 // missing returns how many bytes the pages of block b take that are wanted and not resident. Values that could not be
@@ -113,6 +148,10 @@ func (a *ahead) missing(b int) (n int) {
 
 // run does an errand. What fails is left to the walk, which comes to it and says so.
 func (a *ahead) run(e *errand) {
+	defer a.sent.Add(-1)
+	if !e.take() {
+		return
+	}
 	defer e.done.Done()
 	slot := a.r.cache.Register()
 	defer slot.Release()
@@ -132,8 +171,10 @@ func (a *ahead) end() {
 		return
 	}
 	a.stop.Store(true)
-	for i := range a.errands {
-		a.errands[i].done.Wait()
+	for i, e := range a.errands {
+		if e != nil {
+			a.conclude(i)
+		}
 	}
 }
 

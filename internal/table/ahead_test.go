@@ -4,6 +4,8 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,43 +77,59 @@ func TestAhead(t *testing.T) {
 	_, f, meta := aheadTable(t)
 	for _, dir := range []int{1, -1} {
 		for _, values := range []bool{false, true} {
-			m := newRoom(t, 1<<30)
-			rd := m.open(t, &memFile{b: f.b}, meta)
-			it := rd.NewIter(m.slot, IterOptions{})
-			begin(it, dir)
-			for range aheadAfter + 1 {
-				if keys, _ := rd.resident(); len(keys) == 0 || len(keys) > aheadAfter+1 {
-					t.Fatalf("resident at the beginning of a walk: %v", keys)
-				}
-				step(t, it, dir, values)
-			}
-			at := it.b
-			eventually(t, "nothing was decoded ahead", func() bool {
-				keys, pages := rd.resident()
-				return len(keys) >= aheadAfter+2+aheadLeast/(4<<10) && values == (len(pages) > aheadAfter+2)
-			})
-			for i := range it.ahead.errands {
-				it.ahead.errands[i].done.Wait()
-			}
-			it.Close()
-			keys, pages := rd.resident()
-			for b := at + dir; b != keys[0] && b != keys[len(keys)-1]; b += dir {
-				if rd.slots[2*b].Peek() == nil || values && rd.slots[2*b+1].Peek() == nil {
-					t.Fatalf("direction %d: block %d is left out, of %v and %v", dir, b, keys, pages)
-				}
-			}
-			bytes := 0
-			for _, b := range keys {
-				bytes += int(rd.index.entries[b].keyForm)
-			}
-			for _, b := range pages {
-				bytes += int(rd.index.entries[b].valueHeap)
-			}
-			if most := aheadMost*aheadBytes + 16<<10; bytes > most {
-				t.Fatalf("%d bytes are resident, more than %d", bytes, most)
-			}
+			eventually(t, "nothing is decoded ahead", func() bool { return walkedAhead(t, f, meta, dir, values) })
 		}
 	}
+}
+
+// walkedAhead does that once, and reports whether there were processors for it.
+func walkedAhead(t *testing.T, f *memFile, meta base.TableMeta, dir int, values bool) bool {
+	t.Helper()
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, &memFile{b: f.b}, meta)
+	it := rd.NewIter(m.slot, IterOptions{})
+	defer it.Close()
+	begin(it, dir)
+	for range aheadAfter + 1 {
+		if keys, _ := rd.resident(); len(keys) == 0 || len(keys) > aheadAfter+1 {
+			t.Fatalf("resident at the beginning of a walk: %v", keys)
+		}
+		step(t, it, dir, values)
+	}
+	at, end := it.b, it.b+dir
+	if it.ahead.errands[0] == nil {
+		return false
+	}
+	for _, e := range it.ahead.errands {
+		if e == nil { // the table ends, or somebody wanted a processor
+			break
+		}
+		for start := time.Now(); !e.taken.Load(); time.Sleep(time.Millisecond) {
+			if time.Since(start) > time.Second {
+				return false
+			}
+		}
+		e.done.Wait()
+		end = e.to
+	}
+	eventually(t, "those who were sent are still under way", func() bool { return it.ahead.sent.Load() == 0 })
+	keys, pages := rd.resident()
+	for b := at + dir; b != end; b += dir {
+		if rd.slots[2*b].Peek() == nil || values != (rd.slots[2*b+1].Peek() != nil) {
+			t.Fatalf("direction %d: block %d is left out, of %v and %v", dir, b, keys, pages)
+		}
+	}
+	bytes := 0
+	for _, b := range keys {
+		bytes += int(rd.index.entries[b].keyForm)
+	}
+	for _, b := range pages {
+		bytes += int(rd.index.entries[b].valueHeap)
+	}
+	if least, most := aheadLeast, aheadMost*aheadBytes+16<<10; bytes < least || bytes > most {
+		t.Fatalf("%d bytes are resident, not %d to %d", bytes, least, most)
+	}
+	return true
 }
 
 // TestAheadErrands: on a long walk each goroutine is sent for more, up to a limit, and only for what is not resident.
@@ -119,28 +137,90 @@ func TestAheadErrands(t *testing.T) {
 	_, f, meta := aheadTable(t)
 	m := newRoom(t, 1<<30)
 	rd := m.open(t, f, meta)
-	gone := rd.Blocks() * 3 / 4
-	it := rd.NewIter(m.slot, IterOptions{})
-	for ok := it.First(); ok; ok = it.Next() {
-		it.Value()
-	}
-	m.cache.DropAll(rd.slots[:2*gone])
-	most := 0
-	for it.First(); it.b < gone; step(t, it, 1, true) {
-		for i := 0; it.ahead != nil && i < aheadMost; i++ {
-			e, bytes := &it.ahead.errands[i], 0
-			for b := e.from; b < e.to; b++ {
-				bytes += int(rd.index.entries[b].keyForm) + int(rd.index.entries[b].valueHeap)
-			}
-			if most = max(most, bytes); e.to > gone || bytes > aheadBytes+4<<10 {
-				t.Fatalf("blocks %d to %d are decoded ahead, %d bytes; from %d on they are resident", e.from, e.to, bytes, gone)
+	eventually(t, "no goroutine was sent for as much as it should be", func() bool {
+		it := rd.NewIter(m.slot, IterOptions{})
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			it.Value()
+		}
+		gone := rd.Blocks() * 3 / 4
+		m.cache.DropAll(rd.slots[:2*gone])
+		most := 0
+		for it.First(); it.b < gone; step(t, it, 1, true) {
+			for i := 0; it.ahead != nil && i < aheadMost; i++ {
+				e := it.ahead.errands[i]
+				if e == nil {
+					continue
+				}
+				if most = max(most, e.bytes); e.to > gone || e.bytes > aheadBytes+4<<10 {
+					t.Fatalf("blocks %d to %d are decoded ahead, %d bytes; from %d on they are resident", e.from, e.to, e.bytes, gone)
+				}
 			}
 		}
+		return most >= aheadBytes
+	})
+}
+
+// TestAheadGivesWay: where others wait for a processor nobody is sent for a while.
+func TestAheadGivesWay(t *testing.T) {
+	_, f, meta := aheadTable(t)
+	m := newRoom(t, 1<<30)
+	rd := m.open(t, f, meta)
+	var stop atomic.Bool
+	var busy sync.WaitGroup
+	for range 6 {
+		busy.Go(func() {
+			for !stop.Load() {
+			}
+		})
 	}
-	if most < aheadBytes {
-		t.Errorf("no goroutine was sent for more than %d bytes", most)
+	eventually(t, "nobody was given way", func() bool {
+		m.cache.DropAll(rd.slots)
+		it := rd.NewIter(m.slot, IterOptions{})
+		defer it.Close()
+		it.First()
+		for range 20 {
+			step(t, it, 1, true)
+		}
+		return it.ahead.paused > aheadSkip
+	})
+	stop.Store(true)
+	busy.Wait()
+}
+
+// TestAheadOfAllWalks: what is read ahead of all walks together has a limit, and is given back.
+func TestAheadOfAllWalks(t *testing.T) {
+	_, f, meta := aheadTable(t)
+	m := newRoom(t, 4<<20)
+	var walks []*Iter
+	for i := range 8 {
+		walks = append(walks, m.open(t, &memFile{b: f.b}, meta).NewIter(m.slot, IterOptions{}))
+		walks[i].First()
 	}
-	it.Close()
+	limit, most := int(m.cache.AheadLimit()), 0
+	for n := range 200 {
+		all := 0
+		for _, it := range walks {
+			if n%20 == 0 {
+				m.cache.DropAll(it.r.slots)
+			}
+			step(t, it, 1, true)
+			for i := 0; it.ahead != nil && i < aheadMost; i++ {
+				if e := it.ahead.errands[i]; e != nil {
+					all += e.bytes
+				}
+			}
+		}
+		if most = max(most, all); all > limit {
+			t.Fatalf("%d bytes are read ahead, %d may be", all, limit)
+		}
+	}
+	for _, it := range walks {
+		it.Close()
+	}
+	if !m.cache.TakeAhead(limit) || m.cache.TakeAhead(1) {
+		t.Errorf("not %d bytes may be read ahead when no walk is under way; %d were", limit, most)
+	}
 }
 
 // TestAheadEndsWithTheWalk: nobody is at work for a walk that is closed, or has turned.
@@ -246,7 +326,7 @@ func TestAheadOfNothing(t *testing.T) {
 		warm  bool
 	}{
 		"one processor":  {f, meta, 1 << 30, IterOptions{}, 1, false},
-		"little memory":  {f, meta, aheadLeast*aheadMost*aheadDivisor - 1, IterOptions{}, 2, false},
+		"little memory":  {f, meta, 2<<20 - 1, IterOptions{}, 2, false},
 		"past the cache": {f, meta, 1 << 30, IterOptions{NoCache: true}, 2, false},
 		"resident":       {f, meta, 1 << 30, IterOptions{}, 2, true},
 		"as they are":    {plain, plainMeta, 1 << 30, IterOptions{}, 2, false},
@@ -263,7 +343,7 @@ func TestAheadOfNothing(t *testing.T) {
 			for range 20 {
 				step(t, it, 1, true)
 				for j := 0; it.ahead != nil && j < aheadMost && i == 1; j++ {
-					if e := &it.ahead.errands[j]; e.from != e.to {
+					if e := it.ahead.errands[j]; e != nil {
 						t.Fatalf("%s: blocks %d to %d are decoded ahead", name, e.from, e.to)
 					}
 				}

@@ -34,7 +34,7 @@ func (s *Share) GiveWay() (crowded bool) {
 		return true
 	}
 	runtime.Gosched()
-	if crowded = s.waiting() > 0; crowded {
+	if crowded = s.Waiting() > 0; crowded {
 		time.Sleep(pause)
 	}
 	waited := time.Since(now)
@@ -42,8 +42,8 @@ func (s *Share) GiveWay() (crowded bool) {
 	return crowded
 }
 
-// waiting returns how many goroutines could run and do not.
-func (s *Share) waiting() uint64 {
+// Waiting returns how many goroutines could run and do not.
+func (s *Share) Waiting() uint64 {
 	s.sample[0].Name = "/sched/goroutines/runnable:goroutines"
 	metrics.Read(s.sample[:])
 	if s.sample[0].Value.Kind() != metrics.KindUint64 { // an older runtime does not know
