@@ -12,7 +12,8 @@ import (
 // order of their keys: it would wait for the device for nearly each. So the logs are fetched as a whole (tree.Memory),
 // before they are read and some times while they are.
 
-// fetches is how often the logs are fetched while a merge writes as many bytes as they hold.
+// fetches is how often the logs are fetched while a merge writes as many bytes as they hold, or more often, where
+// rows are small (compact.Merge.Check).
 const fetches = 4
 
 // fetched returns a check of a merge of memtables that has their logs fetched, at once and now and then, unless

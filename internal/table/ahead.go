@@ -58,7 +58,8 @@ func (r *Reader) newAhead(b, dir int) *ahead {
 	return &ahead{r: r, dir: dir, next: b, bytes: aheadLeast, most: most}
 }
 
-// at is called when the walk comes to block b. It sends for what comes next, and waits for b if somebody is at it.
+// at is called when the walk comes to block b. It sends for what comes next, and waits for b, and what is decoded with
+// it, if somebody has begun.
 func (a *ahead) at(b int, values bool) {
 	a.values = a.values || values
 	if !a.behind(b, a.next) {
@@ -127,20 +128,21 @@ func (a *ahead) conclude(i int) {
 	a.errands[i] = nil
 }
 
-// missing returns how many bytes the pages of block b take that are wanted and not resident. Values that could not be
-// compressed are not worth it.
+// missing returns how many bytes the pages of block b take that are wanted and not resident. A block with values that
+// could not be compressed is not worth it where they are wanted.
 func (a *ahead) missing(b int) (n int) {
 	if b < 0 || b >= a.r.Blocks() {
 		return 0
 	}
 	e := &a.r.index.entries[b]
-	if a.values && e.valuePage >= e.valueHeap {
+	values := a.values && a.r.hasValuePage(b)
+	if values && e.valuePage >= e.valueHeap {
 		return 0
 	}
 	if a.r.slots[2*b].Peek() == nil {
 		n += int(e.keyForm)
 	}
-	if a.values && a.r.hasValuePage(b) && a.r.slots[2*b+1].Peek() == nil {
+	if values && a.r.slots[2*b+1].Peek() == nil {
 		n += int(e.valueHeap)
 	}
 	return n
@@ -165,7 +167,7 @@ func (a *ahead) run(e *errand) {
 	}
 }
 
-// end ends what is under way. nil is nothing.
+// end ends what is under way: it waits until a block that is being read has been. nil is nothing.
 func (a *ahead) end() {
 	if a == nil {
 		return

@@ -151,7 +151,7 @@ func (it *Iter) Kind() base.Kind { return it.Keys.Kind(it.Row) }
 // Err implements base.Iterator.
 func (it *Iter) Err() error { return it.err }
 
-// Close unpins the pages. It may be called again; nothing else may.
+// Close unpins the pages. It may be called again; nothing else may. It waits for whoever reads a block ahead.
 func (it *Iter) Close() error {
 	it.turn(nowhere)
 	it.unload()
