@@ -247,6 +247,54 @@ func TestAheadEndsWithTheWalk(t *testing.T) {
 	}
 }
 
+// TestAheadIsWaitedFor: a walk that is closed, or turns, waits until nobody reads for it any more: its table may be
+// closed next.
+func TestAheadIsWaitedFor(t *testing.T) {
+	_, f, meta := aheadTable(t)
+	for _, end := range []func(it *Iter){func(it *Iter) { it.Close() }, func(it *Iter) { it.SeekGE([]byte(meta.Smallest)) }} {
+		eventually(t, "nobody was sent", func() bool {
+			gated := &memFile{b: f.b, gate: make(chan struct{})}
+			gated.gateFrom.Store(1 << 40)
+			m := newRoom(t, 1<<30)
+			rd := m.open(t, gated, meta)
+			it := rd.NewIter(m.slot, IterOptions{})
+			defer it.Close()
+			open := sync.OnceFunc(func() { close(gated.gate) })
+			defer open()
+			it.First()
+			for range aheadAfter {
+				step(t, it, 1, true)
+			}
+			gated.gateFrom.Store(rd.index.entries[it.b+3].off)
+			step(t, it, 1, true)
+			begun := false
+			for start := time.Now(); !begun && time.Since(start) < time.Second; time.Sleep(time.Millisecond) {
+				begun = it.ahead.errands[0] == nil || it.ahead.errands[0].taken.Load()
+			}
+			if !begun || it.ahead.errands[0] == nil {
+				open()
+				return false
+			}
+			ended := make(chan struct{})
+			go func() {
+				end(it)
+				close(ended)
+			}()
+			select {
+			case <-ended:
+				t.Error("a walk has ended and somebody still reads for it")
+			case <-time.After(20 * time.Millisecond):
+			}
+			open()
+			<-ended
+			if n := m.dom.Participants(); n != 1 {
+				t.Errorf("%d participants of the epoch", n)
+			}
+			return true
+		})
+	}
+}
+
 // TestAheadShowsTheSameRows: where blocks are decoded ahead, everything is found as it is without, whatever is
 // resident, and whichever way the walk turns.
 func TestAheadShowsTheSameRows(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -31,6 +32,9 @@ type memFile struct {
 	failAt  int // fail the n-th read, write or sync from now on; 0: none
 	stingy  bool
 	maxRead int
+
+	gate     chan struct{} // if not nil, reads from gateFrom on wait until it is closed; set before anybody reads
+	gateFrom atomic.Int64
 }
 
 var errDisk = errors.New("disk on fire")
@@ -45,6 +49,9 @@ func (f *memFile) step() error {
 }
 
 func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
+	if f.gate != nil && off >= f.gateFrom.Load() {
+		<-f.gate
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
