@@ -27,15 +27,13 @@ func busy(n int) (stop func()) {
 // Who gives way to as many goroutines as there are processors goes on, and says that it
 // is crowded; afterwards it is not.
 func TestGiveWay(t *testing.T) {
+	// The runtime has goroutines of its own that may wait just now, and of who has given way
+	// to one nothing can be said before its own time is over.
 	var s Share
-	alone := 0
-	for range 100 {
-		if !s.GiveWay() {
-			alone++
+	for deadline := time.Now().Add(10 * time.Second); s.GiveWay(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("crowded where nothing else runs")
 		}
-	}
-	if alone == 0 {
-		t.Error("crowded where nothing else runs")
 	}
 	stop := busy(2 * runtime.GOMAXPROCS(0))
 	start, crowded := time.Now(), 0
