@@ -118,13 +118,18 @@ func (c *column) take(dst []uint64) {
 
 // sums sets dst to base plus what the planes hold from index at on.
 func (c *column) sums(dst []uint64, at int) {
-	for i := range dst {
-		dst[i] = c.base
+	if c.width == 0 {
+		for i := range dst {
+			dst[i] = c.base
+		}
+		return
 	}
-	for k := range c.width {
-		plane := c.planes[k*c.stride+at:][:len(dst)]
-		for i, x := range plane {
-			dst[i] += uint64(x) << (8 * k)
+	for i, x := range c.planes[at:][:len(dst)] {
+		dst[i] = c.base + uint64(x)
+	}
+	for k := 1; k < c.width; k++ {
+		for i, x := range c.planes[k*c.stride+at:][:len(dst)] {
+			dst[i] += uint64(x) << (8 * k & 63)
 		}
 	}
 }

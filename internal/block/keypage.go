@@ -103,39 +103,26 @@ func (f *formWriter) putValues(s *storedKeys) {
 }
 
 // putKeys writes the key heap, the ends of keys and the norms, and checks that
-// every row comes after the one before. The one before is the only part of the
-// form it reads.
+// every row comes after the one before.
 func (f *formWriter) putKeys(s *storedKeys) error {
 	var lens, shares [chunk]uint64
-	k := keyWriter{heap: f.form[f.heap : f.heap+s.keyBytes], suffixes: s.suffixes, plen: len(s.prefix), prev: s.prefix}
+	k := keyWriter{heap: f.form[f.heap:], end: s.keyBytes, suffixes: s.suffixes, prefix: s.prefix, prev: s.prefix}
 	keyLen, shared := s.keyLen, s.shared
-	for i := range s.rows {
-		if i%chunk == 0 {
-			n := min(chunk, s.rows-i)
-			keyLen.take(lens[:n])
-			shared.take(shares[:n])
-		}
-		n64, sh64 := lens[i%chunk], shares[i%chunk]
-		if n64 > uint64(base.MaxKeyBytes-k.plen) || sh64 > n64 || sh64 > uint64(len(k.prev)-k.plen) {
-			return errLimits
-		}
-		prev, sh := k.prev, k.plen+int(sh64)
-		key, norm, ok := k.next(k.plen+int(n64), sh)
-		if !ok {
-			return errShort
-		}
-		if i > 0 && !follows(prev, key, sh) {
-			if !f.isOlder(i, prev, key, sh) {
-				return errOrder
+	for from := 0; from < s.rows; from += chunk {
+		lens, shares := keyLen.next(lens[:], from, s.rows), shared.next(shares[:], from, s.rows)
+		for i := 0; i < len(lens); i++ {
+			if lens[i] <= 2*word {
+				i += f.putShort(&k, from+i, lens[i:], shares[i:])
 			}
-			f.older = true
+			if i == len(lens) {
+				break
+			}
+			if err := f.putKey(&k, from+i, lens[i], shares[i]); err != nil {
+				return err
+			}
 		}
-		if f.keyEnds > 0 {
-			binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*i:], uint32(k.at-len(key)))
-		}
-		binary.LittleEndian.PutUint64(f.form[8*i:], norm)
 	}
-	if k.at != len(k.heap) || len(k.suffixes) != 0 {
+	if k.at != k.end || len(k.suffixes) != 0 {
 		return errLimits
 	}
 	if f.keyEnds > 0 {
@@ -146,49 +133,97 @@ func (f *formWriter) putKeys(s *storedKeys) error {
 
 // keyWriter writes keys to the heap one after another.
 type keyWriter struct {
-	heap     []byte
+	heap     []byte // and what stands behind it, a trailer at least, which is written later
+	end      int    // of the heap
 	at       int    // end of prev in heap
 	suffixes []byte // of the keys to come
-	plen     int    // bytes all keys begin with
-	prev     []byte // the key before; of the first one, what all begin with
+	prefix   []byte // what all keys begin with
+	prev     []byte // the key before; of the first one, the prefix
 }
 
-// word is what short keys are copied in.
+// putKey writes the key of a row. Both lengths are without the prefix.
+func (f *formWriter) putKey(k *keyWriter, row int, rest, shared uint64) error {
+	if plen := len(k.prefix); rest > uint64(base.MaxKeyBytes-plen) || shared > rest || shared > uint64(len(k.prev)-plen) {
+		return errLimits
+	}
+	prev, n, sh := k.prev, len(k.prefix)+int(rest), len(k.prefix)+int(shared)
+	if n > k.end-k.at || n-sh > len(k.suffixes) {
+		return errShort
+	}
+	key := k.heap[k.at : k.at+n]
+	copy(key, prev[:sh])
+	copy(key[sh:], k.suffixes[:n-sh])
+	if row > 0 && !follows(prev, key, sh) {
+		if !f.isOlder(row, prev, key, sh) {
+			return errOrder
+		}
+		f.older = true
+	}
+	f.putNorm(row, k.at, Norm(key[len(k.prefix):]))
+	k.at, k.suffixes, k.prev = k.at+n, k.suffixes[n-sh:], key
+	return nil
+}
+
+func (f *formWriter) putNorm(row, at int, norm uint64) {
+	if f.keyEnds > 0 {
+		binary.LittleEndian.PutUint32(f.form[f.keyEnds+4*row:], uint32(at))
+	}
+	binary.LittleEndian.PutUint64(f.form[8*row:], norm)
+}
+
+// word is what short keys are put together in.
 const word = 8
 
-// next writes a key of n bytes, of which sh are those of the key before, and returns its
-// norm too; ok is false if there is no room or no suffix for it.
-func (k *keyWriter) next(n, sh int) (key []byte, norm uint64, ok bool) {
-	if n > len(k.heap)-k.at || n-sh > len(k.suffixes) {
-		return nil, 0, false
-	}
-	room := k.heap[k.at:]
-	if n <= 2*word && len(room) >= sh+2*word && len(k.suffixes) >= 2*word && cap(k.prev) >= 2*word {
-		// Two words each are copied of the key before and of the suffix: what is too much is
-		// overwritten by what follows.
-		copyWords(room, k.prev[:2*word])
-		copyWords(room[sh:], k.suffixes)
-		key = room[:n]
-		norm = binary.BigEndian.Uint64(room[k.plen:])
-		if rest := n - k.plen; rest < word {
-			norm &^= math.MaxUint64 >> (8 * rest)
+// putShort is putKey for as many rows as are short, in order, and have two words of suffixes: it returns how many. What
+// stands behind the prefix is put together in numbers, big-endian, in which nothing is meant by what lies beyond a key's
+// end: a processor that reads back what it has just written in other pieces waits until all of them are in its cache.
+func (f *formWriter) putShort(k *keyWriter, row int, lens, shares []uint64) (done int) {
+	plen := len(k.prefix)
+	p0, p1 := twoWords(k.prefix)
+	high, low := twoWords(k.prev[plen:])
+	before, at, suffixes := uint64(len(k.prev)-plen), k.at, k.suffixes
+	shares = shares[:len(lens)]
+	for i, rest := range lens {
+		sh := shares[i]
+		if sh >= rest || sh > before || rest > 2*word || plen+int(rest) > k.end-at || len(suffixes) < 2*word {
+			break
 		}
-	} else {
-		key = room[:n]
-		copy(key, k.prev[:sh])
-		copy(key[sh:], k.suffixes[:n-sh])
-		norm = Norm(key[k.plen:])
+		a, b := binary.BigEndian.Uint64(suffixes), binary.BigEndian.Uint64(suffixes[word:])
+		s, last := 8*sh&63, high
+		if sh < word {
+			high = high&^(math.MaxUint64>>s) | a>>s
+			low = b>>s | a<<1<<(63-s)
+		} else {
+			last = low
+			low = low&^(math.MaxUint64>>s) | a>>s
+		}
+		if a>>56 <= last<<s>>56 && sh < before {
+			break // putKey says what is wrong
+		}
+		room := k.heap[at:][:plen+4*word]
+		if binary.BigEndian.PutUint64(room, p0); plen > word {
+			binary.BigEndian.PutUint64(room[word:], p1)
+		}
+		if plen > 2*word {
+			copy(room[2*word:plen], k.prefix[2*word:])
+		}
+		room = room[plen:]
+		binary.BigEndian.PutUint64(room, high)
+		binary.BigEndian.PutUint64(room[word:], low)
+		f.putNorm(row+i, at, high&^(math.MaxUint64>>(8*rest)))
+		before, at, suffixes, done = rest, at+plen+int(rest), suffixes[rest-sh:], i+1
 	}
-	k.at, k.suffixes, k.prev = k.at+n, k.suffixes[n-sh:], key
-	return key, norm, true
+	if done > 0 {
+		k.at, k.suffixes, k.prev = at, suffixes, k.heap[at-plen-int(before):at]
+	}
+	return done
 }
 
-// copyWords copies two words to the front of dst.
-func copyWords(dst, src []byte) {
-	le := binary.LittleEndian
-	a, b := le.Uint64(src), le.Uint64(src[word:])
-	le.PutUint64(dst, a)
-	le.PutUint64(dst[word:], b)
+// twoWords returns the first two words of b, big-endian and filled up with zeros.
+func twoWords(b []byte) (high, low uint64) {
+	var p [2 * word]byte
+	copy(p[:], b)
+	return binary.BigEndian.Uint64(p[:]), binary.BigEndian.Uint64(p[word:])
 }
 
 // follows reports whether key > prev, given that their first sh bytes are equal.

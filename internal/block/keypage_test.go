@@ -315,6 +315,8 @@ func BenchmarkExpand(b *testing.B) {
 		"short": func(i int) []byte {
 			return binary.BigEndian.AppendUint64([]byte{1}, uint64(i)<<53+uint64(i)*0x9e3779b97f4a7c15>>11)
 		},
+		"lengths": func(i int) []byte { return fmt.Appendf(nil, "%06d%s", i*37, "a name"[:i%6]) },
+		"prefix": func(i int) []byte { return fmt.Appendf(nil, "example.org/orders/2024/%08d", i) },
 		"long": func(i int) []byte { return fmt.Appendf(nil, "users/by-mail/%06d@example.org/%04d", i*37, i%10000) },
 	} {
 		for _, bottom := range []bool{false, true} {

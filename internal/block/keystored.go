@@ -185,7 +185,6 @@ func Expand(form, stored []byte) error {
 	if l.size != len(form) {
 		return errForm
 	}
-	clear(form[l.heap+s.keyBytes:])
 	f := formWriter{layout: l, form: form}
 	f.putSeqs(&s)
 	f.putKinds(&s)
@@ -193,6 +192,7 @@ func Expand(form, stored []byte) error {
 	if err := f.putKeys(&s); err != nil {
 		return err
 	}
+	clear(form[l.heap+s.keyBytes:])
 	f.putTrailer(&s)
 	return nil
 }
