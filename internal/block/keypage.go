@@ -179,6 +179,9 @@ const word = 8
 // end: a processor that reads back what it has just written in other pieces waits until all of them are in its cache.
 func (f *formWriter) putShort(k *keyWriter, row int, lens, shares []uint64) (done int) {
 	plen := len(k.prefix)
+	if plen > base.MaxKeyBytes-2*word {
+		return 0
+	}
 	p0, p1 := twoWords(k.prefix)
 	high, low := twoWords(k.prev[plen:])
 	before, at, suffixes := uint64(len(k.prev)-plen), k.at, k.suffixes
@@ -325,6 +328,9 @@ func (k *Keys) View(form []byte) {
 // Plain reports whether every row is a put, and no key has more than one.
 func (k *Keys) Plain() bool { return k.kinds == 0 && k.kind == base.KindPut && !k.older }
 
+// Unsequenced reports whether no row has a sequence.
+func (k *Keys) Unsequenced() bool { return k.seqBytes == 0 && k.seq == 0 }
+
 // Rows returns the number of rows, 0 for the zero Keys.
 func (k *Keys) Rows() int { return int(k.rows) }
 
@@ -366,6 +372,14 @@ func (k *Keys) Value(i int) (off, n int) {
 	ends := k.form[int(k.valEnds)+4*i:]
 	off = int(binary.LittleEndian.Uint32(ends))
 	return off, int(binary.LittleEndian.Uint32(ends[4:])) - off
+}
+
+// KeyBytes returns the size of all keys.
+func (k *Keys) KeyBytes() int {
+	if k.keyEnds == 0 {
+		return int(k.rows) * int(k.keyLen)
+	}
+	return int(binary.LittleEndian.Uint32(k.form[int(k.keyEnds)+4*int(k.rows):]))
 }
 
 // ValueBytes returns the size of the block's value heap.

@@ -316,8 +316,8 @@ func BenchmarkExpand(b *testing.B) {
 			return binary.BigEndian.AppendUint64([]byte{1}, uint64(i)<<53+uint64(i)*0x9e3779b97f4a7c15>>11)
 		},
 		"lengths": func(i int) []byte { return fmt.Appendf(nil, "%06d%s", i*37, "a name"[:i%6]) },
-		"prefix": func(i int) []byte { return fmt.Appendf(nil, "example.org/orders/2024/%08d", i) },
-		"long": func(i int) []byte { return fmt.Appendf(nil, "users/by-mail/%06d@example.org/%04d", i*37, i%10000) },
+		"prefix":  func(i int) []byte { return fmt.Appendf(nil, "example.org/orders/2024/%08d", i) },
+		"long":    func(i int) []byte { return fmt.Appendf(nil, "users/by-mail/%06d@example.org/%04d", i*37, i%10000) },
 	} {
 		for _, bottom := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/bottom=%v", name, bottom), func(b *testing.B) {
@@ -356,4 +356,22 @@ func BenchmarkEncode(b *testing.B) {
 		kb.FormBytes()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4000, "ns/row")
+}
+
+// TestExpandLimits: a key that is too long is refused, however few bytes it has behind a long prefix.
+func TestExpandLimits(t *testing.T) {
+	const rest = 12
+	for _, n := range []int{base.MaxKeyBytes, base.MaxKeyBytes + 1} {
+		prefix := bytes.Repeat([]byte{'p'}, n-rest)
+		var kb KeyBuilder
+		kb.Add(fmt.Appendf(bytes.Clone(prefix), "%0*d", rest, 0), 0, base.KindPut, 0) // the others are shorter
+		for i := range 12 {
+			kb.Add(fmt.Appendf(bytes.Clone(prefix), "%d", 100+i*70), 0, base.KindPut, 0)
+		}
+		stored := kb.Encode(nil)
+		err := Expand(make([]byte, kb.FormBytes()), stored)
+		if (err == nil) != (n == base.MaxKeyBytes) {
+			t.Errorf("keys of up to %d bytes: %v", n, err)
+		}
+	}
 }

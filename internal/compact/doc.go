@@ -13,6 +13,10 @@
 // is the base level; runs of level 0 are merged into it. A level between base and
 // bottom may hold a tenth of the one below it (levels.go).
 //
+// A Merge takes whole blocks as they are stored where nothing in them changes: no
+// other input has a key there, and their rows are puts without a sequence, which
+// everybody sees. They are verified, and only their keys are decoded.
+//
 // Under load a merge is due when level 0 has too many runs or a level too many
 // bytes. When the store is idle, what is left above the bottom is merged down until
 // it can hide at most a tenth of the bottom's bytes and no tombstone above the

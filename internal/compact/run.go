@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
@@ -15,6 +17,12 @@ type Output interface {
 	WriteOut() error // reads what was added for the last time
 	Finish() (base.TableMeta, error)
 	Abandon() error
+}
+
+// blockOutput may be implemented by an Output that takes whole blocks as they are stored: see table.Writer.
+type blockOutput interface {
+	TakesBlock(raw int, c block.Codec) bool
+	AddBlock(b *block.Stored) (ok bool, err error)
 }
 
 // Merge says how rows become tables.
@@ -37,6 +45,9 @@ type Merge struct {
 	Read  func()       // if not nil, called once all inputs have been read, before the last table is synced
 
 	unchecked int // bytes written since Check was asked
+
+	blocks iterator.Carrier // Rows, if whole blocks may be taken of it; nil: they may not
+	stored block.Stored
 
 	passed   int   // grandparents that lie behind
 	overlaps int64 // bytes of those passed since the table began
@@ -81,7 +92,10 @@ func (m *Merge) rows() error {
 	var last []byte
 	newer := uint64(0) // sequence of the version before, of the same key
 	n := 0
-	for ok := m.first(); ok; ok = m.Rows.Next() {
+	if m.Tombstones.Empty() {
+		m.blocks, _ = m.Rows.(iterator.Carrier)
+	}
+	for ok := m.first(); ok; {
 		if n++; (n%checkRows == 0 || m.unchecked >= CheckBytes) && m.Check != nil {
 			m.unchecked = 0
 			if err := m.Check(); err != nil {
@@ -99,17 +113,52 @@ func (m *Merge) rows() error {
 			if err := m.border(key); err != nil {
 				return err
 			}
+			if took, err := m.takeBlock(); err != nil {
+				return err
+			} else if took {
+				ok = m.blocks.SkipBlock()
+				continue
+			}
 		}
 		hides := max(newer, cover.Cover(key, everything))
 		newer = seq
-		if !prune.Keep(seq, kind, cover.Cover(key, prune.Ceiling(seq))) {
-			continue
+		if prune.Keep(seq, kind, cover.Cover(key, prune.Ceiling(seq))) {
+			if err := m.add(key, seq, kind, hides); err != nil {
+				return err
+			}
 		}
-		if err := m.add(key, seq, kind, hides); err != nil {
-			return err
-		}
+		ok = m.Rows.Next()
 	}
 	return m.Rows.Err()
+}
+
+// takeBlock writes the block that the current row begins as it is stored, if no other source has a key in it and nothing
+// in it changes: its rows are seen by everybody, and the first is of another key than the row before. Next comes the row
+// behind it, which is of another key, too.
+func (m *Merge) takeBlock() (took bool, err error) {
+	if m.blocks == nil {
+		return false, nil
+	}
+	raw, codec, ok := m.blocks.Whole(m.High)
+	if !ok {
+		return false, nil
+	}
+	if err := m.open(); err != nil {
+		return false, err
+	}
+	out, ok := m.out.(blockOutput)
+	if !ok {
+		m.blocks = nil
+		return false, nil
+	}
+	if !out.TakesBlock(raw, codec) {
+		return false, nil
+	}
+	if err := m.blocks.Carry(&m.stored); err != nil {
+		return false, err
+	}
+	m.unchecked += raw
+	return out.AddBlock(&m.stored)
 }
 
 // first goes to the first row.

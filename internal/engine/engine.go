@@ -49,6 +49,8 @@ type Engine struct {
 	walked  compact.Walked
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
+	awaited atomic.Bool  // one has waited since the flush that is under way began
+	pressed atomic.Bool  // one has waited while the flush before was
 	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
 
 	commit committer

@@ -23,6 +23,7 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	if len(layers) == 0 {
 		return false, err
 	}
+	e.pressed.Store(e.awaited.Swap(false))
 	start, long := time.Now(), e.State().LargestMemory() > int64(e.cfg.SegmentLimit())
 	tables, err := e.flushLayers(layers)
 	if n := len(layers); n > 1 && reserve.IsFull(err) {
@@ -127,7 +128,7 @@ func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err e
 			edit.LastSeq = max(edit.LastSeq, l.Mem.LastSeq())
 		}
 	}
-	if tables, err = e.merger.Flush(mems, e.State().Lowest(oldest), check.Begin); err != nil {
+	if tables, err = e.merger.Flush(mems, e.State(), oldest, check.Begin); err != nil {
 		return nil, err
 	}
 	edit.Added = merger.Added(0, max(edit.LastSeq, 1), tables)

@@ -48,7 +48,7 @@ func newEngine(cfg config.Config) *Engine {
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexer.Share,
 		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
-		Raw: func() int64 { return e.State().RawBytes() },
+		Raw: func() int64 { return e.State().RawBytes() }, Pressed: func() bool { return e.stalled.Load() > 0 || e.pressed.Load() },
 	}
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
 	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.emit

@@ -118,6 +118,7 @@ func (e *Engine) stall() error {
 		return reserve.SpaceError(e.flushErr)
 	}
 	e.stalled.Add(1)
+	e.awaited.Store(true)
 	c.sealed.Signal()
 	c.cond.Wait()
 	e.stalled.Add(-1)

@@ -42,7 +42,7 @@ func (r *Run) Find(key []byte) *base.TableMeta { return find(r.Tables, key) }
 // Version is the set of a store's tables at one moment. It is immutable: Apply
 // makes a new one, sharing what did not change. The zero Version is empty.
 type Version struct {
-	L0     []Run                        // newest first: by MaxSeq descending
+	L0     []Run                        // newest first: by MaxSeq descending (E1)
 	Levels [NumLevels][]*base.TableMeta // 1..6, each sorted by smallest key; 0 is unused
 }
 

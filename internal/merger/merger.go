@@ -7,6 +7,7 @@
 package merger
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -76,15 +77,30 @@ func (m *Merger) Debt() int64 {
 }
 
 // Flush writes sealed memtables, the newest first, to a run of level 0: no table if they are empty.
-// lowest says that there is nothing older. read is called when all of them has been read.
-func (m *Merger) Flush(mems []*tree.Memory, lowest bool, read func()) ([]*tree.Handle, error) {
+// oldest is the layer of the last, in rs. read is called when all of them has been read.
+func (m *Merger) Flush(mems []*tree.Memory, rs *tree.State, oldest *tree.Layer, read func()) ([]*tree.Handle, error) {
 	check := m.fetched(mems, m.MustStop)
-	merge, rows := m.ofMemory(mems, lowest)
+	merge, rows := m.ofMemory(mems, rs.Lowest(oldest))
 	if rows == 0 {
 		return nil, nil
 	}
+	level := 0
+	if !merge.Bottom && m.apart(merge, rs, oldest) {
+		merge.Bottom, level = true, manifest.Bottom
+	}
 	merge.Read, merge.Check = read, check
-	return m.Tables.WriteResident(merge, 0, rows, tablefiles.Beside)
+	return m.Tables.WriteResident(merge, level, rows, tablefiles.Flush)
+}
+
+// apart reports whether no table has keys in between those of memtables, of a store that has outgrown memory. They are
+// written as for the last level then, so that a merge need not write them again but takes their blocks as they are
+// (compact.Merge): of what is put in the order of keys that is everything.
+func (m *Merger) apart(merge *compact.Merge, rs *tree.State, oldest *tree.Layer) bool {
+	if !m.Tables.Pages.Scarce() || !merge.Tombstones.Empty() || !merge.Rows.First() {
+		return false
+	}
+	low := bytes.Clone(merge.Rows.Key())
+	return merge.Rows.Last() && rs.Apart(oldest, low, merge.Rows.Key())
 }
 
 // ofMemory is what makes a table of sealed memtables, and how many rows it has at most.

@@ -241,7 +241,7 @@ func TestNoGapBehindTheBlocks(t *testing.T) {
 	if err := w.seal(); err != nil {
 		t.Fatal(err)
 	}
-	*w.out.buf = append(*w.out.buf, make([]byte, 16)...)
+	*w.out.Buf = append(*w.out.Buf, make([]byte, 16)...)
 	meta, err := w.Finish()
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,9 @@ type Iter struct {
 	keyPage, valuePage *cache.Page // pinned, or nil
 	keyBuf, valueBuf   []byte      // own memory for NoCache
 
+	codec block.Codec // of the block carried last, or the table's first, if known
+	known bool
+
 	far   int    // the block that the walk has come to, which goes
 	dir   int    // up or down, 1 or -1, from block to block; 0: it has just begun
 	cold  int    // of its blocks so many that were not resident, one after the other, up to aheadAfter
@@ -187,6 +190,45 @@ func (it *Iter) Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int
 	}
 	return &it.Cursor, end
 }
+
+// Whole implements iterator.Carrier. It says so of blocks that a merge of a store which has outgrown memory would write
+// as they are: all rows are puts without a sequence, each of another key.
+func (it *Iter) Whole(limit []byte) (raw int, c block.Codec, ok bool) {
+	if !it.valid || it.Row != 0 || !it.noCache || !it.r.cache.Scarce() || !it.Plain() || !it.Unsequenced() || it.r.meta.GlobalSeq != 0 {
+		return 0, 0, false
+	}
+	e, last := &it.r.index.entries[it.b], it.Keys.Key(it.Rows()-1)
+	if e.jumbo() || limit != nil && bytes.Compare(last, limit) >= 0 {
+		return 0, 0, false
+	}
+	if !it.known {
+		var err error
+		if it.codec, err = it.r.Codec(); err != nil { // who reads the rows will say so
+			return 0, 0, false
+		}
+		it.known = true
+	}
+	return it.KeyBytes() + int(e.valueHeap), it.codec, true
+}
+
+// Carry implements iterator.Carrier.
+func (it *Iter) Carry(dst *block.Stored) error {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	e := &it.r.index.entries[it.b]
+	if err := it.r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
+		return err
+	}
+	dst.Keys, dst.FormBytes = it.Keys, int(e.keyForm)
+	if err := dst.Set(it.r.id, e.off, s.stored, int(e.keyPage)); err != nil {
+		return err
+	}
+	it.codec, _ = dst.Codec() // most likely the next one's, too
+	return nil
+}
+
+// SkipBlock implements iterator.Carrier.
+func (it *Iter) SkipBlock() bool { return it.valid && it.enter(it.b+1) && it.place(0) }
 
 // ready makes sure that the index is there, and reports whether there is a block.
 func (it *Iter) ready() bool {

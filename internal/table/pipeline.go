@@ -32,6 +32,9 @@ var sealedBlocks recycle.Pool[sealedBlock]
 // that is recycled: what the largest page takes, compressed or not.
 const mostRecycled = 2 * block.MaxPageBytes
 
+// bytes returns how many there are of keys and values, before they are compressed.
+func (s *sealedBlock) bytes() int64 { return s.raw + int64(s.entry.valueHeap) }
+
 func (s *sealedBlock) recycle() {
 	s.heap, s.decoded = nil, nil
 	if max(cap(s.keys), cap(s.own), cap(s.pages)) <= mostRecycled {
@@ -71,7 +74,7 @@ func (s *sealedBlock) decode(c *cache.Cache) {
 type pipeline struct {
 	codec    block.Codec
 	helpers  int
-	givesWay bool         // who waits for a processor comes first
+	givesWay func() bool  // who waits for a processor comes first; nil: never
 	share    turn.Share   // of the processors, if it gives way
 	crowded  bool         // somebody waited for one when the block before had come
 	resident *cache.Cache // gets the pages decoded; nil: they are not wanted
@@ -93,10 +96,8 @@ func (p *pipeline) most() int { return p.helpers }
 // helper either. Not after the last block, as the file is synced next: so a small table is
 // written on one processor, with one encoder.
 func (p *pipeline) add(s *sealedBlock) {
-	s.entry.valueHeap, s.entry.valuePages = len(s.heap), s.entry.valuePages[:0]
-	p.blocks++
-	p.fenceBytes += len(s.entry.fence)
-	p.under = append(p.under, s)
+	s.entry.valueHeap = len(s.heap)
+	p.join(s)
 	s.decoded = p.newPages()
 	if s.helped = p.helpers > 0 && !p.last && !p.crowded; !s.helped {
 		p.work(s)
@@ -107,8 +108,26 @@ func (p *pipeline) add(s *sealedBlock) {
 			p.work(s)
 		}()
 	}
-	if p.givesWay && !p.last {
-		p.crowded = p.share.GiveWay()
+	p.giveWay()
+}
+
+// carry adds a block whose pages are made.
+func (p *pipeline) carry(s *sealedBlock) {
+	p.join(s)
+	s.helped = false
+	p.giveWay()
+}
+
+func (p *pipeline) join(s *sealedBlock) {
+	s.entry.valuePages = s.entry.valuePages[:0]
+	p.blocks++
+	p.fenceBytes += len(s.entry.fence)
+	p.under = append(p.under, s)
+}
+
+func (p *pipeline) giveWay() {
+	if p.givesWay != nil && !p.last {
+		p.crowded = p.givesWay() && p.share.GiveWay()
 	}
 }
 
@@ -147,7 +166,7 @@ func (p *pipeline) next() *sealedBlock {
 // bytes returns the raw bytes under way.
 func (p *pipeline) bytes() (n int64) {
 	for _, s := range p.under {
-		n += s.raw + int64(len(s.heap))
+		n += s.bytes()
 	}
 	return n
 }

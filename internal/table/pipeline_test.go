@@ -35,7 +35,7 @@ func TestHelpersChangeNothing(t *testing.T) {
 	for _, codec := range []block.Codec{block.None, block.S2, block.Zstd} {
 		want, meta := c.write(t, WriterOptions{Codec: codec, File: fileID})
 		for _, helpers := range []int{1, 2, 5} {
-			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers, GivesWay: helpers == 2})
+			got, m := c.write(t, WriterOptions{Codec: codec, File: fileID, Helpers: helpers, GivesWay: map[int]func() bool{2: func() bool { return true }}[helpers]})
 			if !bytes.Equal(got.b, want.b) || fmt.Sprint(m) != fmt.Sprint(meta) {
 				t.Errorf("%s, %d helpers: %d bytes, %d without", codec, helpers, len(got.b), len(want.b))
 			}
@@ -64,7 +64,7 @@ func TestLastBlockHasNoHelper(t *testing.T) {
 // Where somebody waits for the processor, whoever gives way compresses without helpers.
 func TestNoHelperWhereSomebodyWaits(t *testing.T) {
 	for _, givesWay := range []bool{false, true} {
-		p := pipeline{codec: block.Zstd, helpers: 2, givesWay: givesWay, crowded: givesWay}
+		p := pipeline{codec: block.Zstd, helpers: 2, givesWay: func() bool { return givesWay }, crowded: givesWay}
 		s := &sealedBlock{keys: []byte("keys")}
 		p.add(s)
 		if !s.helped != givesWay || p.next() != s || len(s.ends) != 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/outfile"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/vfs"
@@ -44,9 +45,10 @@ type WriterOptions struct {
 	File       base.ID     // identity of the file; default a new one
 	Store      base.ID     // identity of the store
 	Codec      block.Codec // of key, value and index pages that shrink by it
+	Also       block.Codec // if not None, blocks that are compressed with it are taken as they are stored, too
 	BlockBytes int         // see DefaultBlockBytes; at most 256 KiB
 	Helpers    int         // goroutines that compress beside the caller's; 0: none, the caller's does
-	GivesWay   bool        // it takes only processors that nobody else wants
+	GivesWay   func() bool // while it returns true the writer takes only processors that nobody else wants; nil: never
 	PointIndex *pointindex.Builder
 
 	// Resident, if not nil, gets the pages decoded, as far as there is room: see TakePages.
@@ -57,7 +59,7 @@ type WriterOptions struct {
 // the table but for its index (some 30 bytes a block) and range tombstones.
 // For one goroutine.
 type Writer struct {
-	out   output
+	out   outfile.File
 	opts  WriterOptions
 	id    block.Identity
 	index indexWriter
@@ -74,6 +76,12 @@ type Writer struct {
 	tombs     []tombstone.Tombstone
 	tombBytes int64
 	rawBlocks int64 // bytes that went into the blocks in the file
+
+	estimated   int64 // see estimate
+	shrinks     float64
+	estimatedAt int // when that was: how many blocks and tombstones there were, plus one
+
+	nextSmall int // from so many blocks on there may be a small one again, before one that is added as it is stored
 }
 
 // NewWriter returns a writer of a table to the new, empty file f, which it owns:
@@ -86,10 +94,10 @@ func NewWriter(f vfs.File, opts WriterOptions) *Writer {
 		opts.BlockBytes = DefaultBlockBytes
 	}
 	opts.BlockBytes = min(max(opts.BlockBytes, minBlockTarget), maxBlockTarget)
-	w := &Writer{gathered: gatherings.Get(), out: newOutput(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
+	w := &Writer{gathered: gatherings.Get(), out: outfile.New(f, opts.Name), opts: opts, id: block.NewIdentity(opts.File, opts.Name)}
 	w.pipeline = pipeline{codec: opts.Codec, helpers: opts.Helpers, givesWay: opts.GivesWay, resident: opts.Resident}
 	w.meta = base.TableMeta{Num: opts.Num, File: opts.File, MinSeq: math.MaxUint64}
-	*w.out.buf = base.AppendFileHeader(*w.out.buf, base.FileHeader{Type: base.FileTable,
+	*w.out.Buf = base.AppendFileHeader(*w.out.Buf, base.FileHeader{Type: base.FileTable,
 		Version: base.FormatVersion, File: opts.File, Store: opts.Store, Num: opts.Num})
 	return w
 }
@@ -186,6 +194,76 @@ func (w *Writer) count(key []byte, seq uint64, kind base.Kind, value []byte) {
 	w.last, w.lastSeq = append(w.last[:0], key...), seq
 }
 
+// smallEvery: rows between blocks that are added as they are stored become a small block of their own once in so many.
+const smallEvery = 8
+
+// TakesBlock reports whether a block of so many bytes, compressed with c, may be added as it is stored, lest there be small ones, or larger
+// ones than wanted.
+func (w *Writer) TakesBlock(raw int, c block.Codec) bool {
+	least := w.opts.BlockBytes / 2
+	return w.takes(c) && raw >= least && raw <= 2*w.opts.BlockBytes &&
+		(w.keys.Rows() == 0 || w.raw() >= least || w.pipeline.blocks >= w.nextSmall)
+}
+
+// takes reports whether what is compressed with c may stay so. What is not compressed yet AddBlock tries to.
+func (w *Writer) takes(c block.Codec) bool {
+	return c == block.None || c == w.opts.Codec || c == w.opts.Also
+}
+
+// AddBlock adds the rows of a block, which are puts without a sequence, as they are stored. It returns false, and nothing
+// has changed, if they are not compressed as they should be here. As for Add, they come behind all others; b is copied.
+func (w *Writer) AddBlock(b *block.Stored) (ok bool, err error) {
+	if w.err != nil {
+		return false, w.err
+	}
+	if c, ok := b.Codec(); !ok || !w.takes(c) {
+		return false, nil
+	}
+	if w.keys.Rows() > 0 {
+		if w.raw() < w.opts.BlockBytes/2 {
+			w.nextSmall = w.pipeline.blocks + smallEvery
+		}
+		if w.err = w.seal(); w.err != nil {
+			return false, w.err
+		}
+	}
+	rows, values := b.Keys.Rows(), b.Keys.ValueBytes()
+	first, last := b.Keys.Key(0), b.Keys.Key(rows-1)
+	if w.meta.Entries > 0 && bytes.Compare(w.last, first) >= 0 {
+		w.err = fmt.Errorf("%w: block that begins with key %q", ErrOrder, first)
+		return false, w.err
+	}
+	w.begin(first, true)
+	if x := w.opts.PointIndex; x != nil {
+		for i := range rows {
+			x.Add(base.Hash(b.Keys.Key(i)), pointindex.MakeLoc(uint32(w.pipeline.blocks), uint16(i)))
+		}
+	}
+	w.count(first, 0, base.KindPut, nil)
+	w.meta.Entries += uint64(rows - 1)
+	w.meta.RawBytes += int64(b.Keys.KeyBytes()-len(first)) + int64(values)
+	w.last = append(w.last[:0], last...)
+	w.pipeline.carry(w.carried(b))
+	w.err = w.emit(w.pipeline.most())
+	return true, w.err
+}
+
+// carried returns b as a block for the file.
+func (w *Writer) carried(b *block.Stored) *sealedBlock {
+	s := sealedBlocks.Get()
+	e := &s.entry
+	e.fence = append(e.fence[:0], w.fence...)
+	e.continues, e.rows, e.keyForm, e.valueHeap = false, b.Keys.Rows(), b.FormBytes, b.Keys.ValueBytes()
+	s.raw = int64(b.Keys.KeyBytes())
+	s.pages = b.AppendBody(s.pages[:0], 0, w.opts.Codec)
+	s.ends = append(s.ends[:0], len(s.pages))
+	if e.valueHeap > 0 {
+		s.pages = b.AppendBody(s.pages, 1, w.opts.Codec)
+		s.ends = append(s.ends, len(s.pages))
+	}
+	return s
+}
+
 // AddRangeDelete adds a range tombstone: it hides the versions older than seq of
 // the keys in [low, high). Any order, any time before Finish; both are copied.
 func (w *Writer) AddRangeDelete(low, high []byte, seq uint64) error {
@@ -255,50 +333,61 @@ func (w *Writer) append(s *sealedBlock) error {
 	}
 	at := 0
 	for i, end := range s.ends {
-		before := w.out.offset()
-		start := len(*w.out.buf)
-		*w.out.buf = append(*w.out.buf, s.pages[at:end]...)
-		*w.out.buf = w.id.AppendSum(*w.out.buf, start, before)
-		n := int(w.out.offset() - before)
+		before := w.out.Offset()
+		start := len(*w.out.Buf)
+		*w.out.Buf = append(*w.out.Buf, s.pages[at:end]...)
+		*w.out.Buf = w.id.AppendSum(*w.out.Buf, start, before)
+		n := int(w.out.Offset() - before)
 		if i == 0 {
 			s.entry.keyPage = n
 		} else {
 			s.entry.valuePages = append(s.entry.valuePages, n)
 		}
-		if err := w.out.settle(); err != nil {
+		if err := w.out.Settle(); err != nil {
 			return err
 		}
 		at = end
 	}
 	w.index.add(&s.entry)
-	w.rawBlocks += s.raw + int64(len(s.heap))
+	w.rawBlocks += s.bytes()
 	return nil
 }
 
 // page appends a page to the file and returns its size on disk.
 func (w *Writer) page(t block.PageType, c block.Codec, raw []byte) (int, error) {
-	before := w.out.offset()
-	*w.out.buf = w.id.AppendPage(*w.out.buf, t, before, c, raw)
-	n := int(w.out.offset() - before)
-	return n, w.out.settle()
+	before := w.out.Offset()
+	*w.out.Buf = w.id.AppendPage(*w.out.Buf, t, before, c, raw)
+	n := int(w.out.Offset() - before)
+	return n, w.out.Settle()
 }
 
 // EstimatedBytes returns about how large the file would be if it were finished
 // now, for callers that split at a size. It is the greatest int64 if the table
-// ought to be split for another reason.
+// ought to be split for another reason. It is asked before each key.
 func (w *Writer) EstimatedBytes() int64 {
-	if w.pipeline.fenceBytes > maxFenceBytes/2 {
-		return math.MaxInt64
-	}
-	if w.out.buf == nil {
+	if w.out.Buf == nil {
 		return w.meta.Size
 	}
-	pending := int64(w.keys.KeyBytes()+len(w.values)) + w.pipeline.bytes()
-	if stored := w.out.offset(); w.rawBlocks > 0 {
-		pending = int64(float64(pending) * min(1, float64(stored)/float64(w.rawBlocks)))
+	if w.estimatedAt != w.pipeline.blocks+len(w.tombs)+1 {
+		w.estimate()
+	}
+	return w.estimated + int64(float64(w.keys.KeyBytes()+len(w.values))*w.shrinks)
+}
+
+// estimate sets estimated to what EstimatedBytes is without the block that is being gathered, and shrinks to the part that
+// what is not in the file yet will take of its size there.
+func (w *Writer) estimate() {
+	w.estimatedAt = w.pipeline.blocks + len(w.tombs) + 1
+	if w.pipeline.fenceBytes > maxFenceBytes/2 {
+		w.estimated, w.shrinks = math.MaxInt64, 0
+		return
+	}
+	w.shrinks = 1
+	if stored := w.out.Offset(); w.rawBlocks > 0 {
+		w.shrinks = min(1, float64(stored)/float64(w.rawBlocks))
 	}
 	bounds := int64(len(w.meta.Smallest) + len(w.last) + 64)
-	return w.out.offset() + pending + w.tombBytes + int64(w.index.bytes) + bounds + footerBytes
+	w.estimated = w.out.Offset() + int64(float64(w.pipeline.bytes())*w.shrinks) + w.tombBytes + int64(w.index.bytes) + bounds + footerBytes
 }
 
 // Abandon closes the file without finishing it; the caller removes it. After
@@ -309,7 +398,7 @@ func (w *Writer) Abandon() error {
 	}
 	w.drop()
 	w.release()
-	return w.out.close()
+	return w.out.Close()
 }
 
 // Finish writes what is left, syncs the file once, as the last thing that is
@@ -318,9 +407,9 @@ func (w *Writer) Abandon() error {
 func (w *Writer) Finish() (base.TableMeta, error) {
 	err := w.WriteOut()
 	if err == nil {
-		err = w.out.finish()
+		err = w.out.Finish()
 	}
-	w.out.close()
+	w.out.Close()
 	w.err = errFinished
 	if err != nil {
 		w.drop()
@@ -368,7 +457,7 @@ func DiscardPages(c *cache.Cache, pages []*cache.Page) {
 func (w *Writer) WriteOut() error {
 	if w.err == nil {
 		if w.err = w.finish(); w.err == nil {
-			w.err = w.out.flush()
+			w.err = w.out.Flush()
 		}
 		if w.err == nil {
 			w.err = errWritten
@@ -396,17 +485,17 @@ func (w *Writer) finish() error {
 	w.tombs = sortTombstones(w.tombs)
 	w.bounds()
 	f := footer{blocks: uint64(w.index.blocks), rows: w.meta.Entries, tombs: w.meta.RangeDeletes}
-	f.blocksBytes = w.out.offset() - base.FileHeaderBytes
+	f.blocksBytes = w.out.Offset() - base.FileHeaderBytes
 	steps := []func() error{w.writeTombstones, w.writeIndex, w.writeProperties}
 	for i, size := range []*int64{&f.tombBytes, &f.indexBytes, &f.propBytes} {
-		before := w.out.offset()
+		before := w.out.Offset()
 		if err := steps[i](); err != nil {
 			return err
 		}
-		*size = w.out.offset() - before
+		*size = w.out.Offset() - before
 	}
-	*w.out.buf = appendFooter(*w.out.buf, f, w.id, w.out.offset())
-	w.meta.Size = w.out.offset()
+	*w.out.Buf = appendFooter(*w.out.Buf, f, w.id, w.out.Offset())
+	w.meta.Size = w.out.Offset()
 	return nil
 }
 

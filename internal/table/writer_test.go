@@ -195,7 +195,7 @@ func TestWriterBuffersAreBounded(t *testing.T) {
 	w := NewWriter(f, WriterOptions{})
 	for i := range 400 {
 		w.Add(fmt.Appendf(nil, "%06d", i), 1, base.KindPut, make([]byte, 40<<10))
-		n := cap(*w.out.buf) + cap(w.values) + cap(w.encoded)
+		n := cap(*w.out.Buf) + cap(w.values) + cap(w.encoded)
 		for _, s := range append(w.pipeline.under, sealedBlocks.Get()) {
 			n += cap(s.keys) + cap(s.own) + cap(s.pages)
 			s.recycle()
@@ -238,7 +238,7 @@ type starter struct {
 }
 
 func (s *starter) StartWriteback(off, n int64) {
-	if off != s.until || n < startBytes || off+n > int64(len(s.b)) || s.syncs > 0 {
+	if off != s.until || n < 1<<20 || off+n > int64(len(s.b)) || s.syncs > 0 {
 		s.t.Errorf("%d bytes at %d after %d, of %d written, %d syncs", n, off, s.until, len(s.b), s.syncs)
 	}
 	s.until, s.calls = off+n, s.calls+1
@@ -257,7 +257,7 @@ func TestWriterStartsWritebackEarly(t *testing.T) {
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if size := int64(len(s.b)); s.calls < 4 || size-s.until > startBytes+outputRoom {
+	if size := int64(len(s.b)); s.calls < 4 || size-s.until > 1<<20+144<<10 {
 		t.Errorf("%d calls, up to %d of %d bytes", s.calls, s.until, size)
 	}
 }

@@ -13,8 +13,8 @@ const (
 
 	// blockMetaBytes is about what a Reader keeps in memory of a block, and metaShare the part
 	// of Memory that all blocks may take of it.
-	blockMetaBytes = 96
-	metaShare      = 8
+	blockMetaBytes = 84
+	metaShare      = 5
 
 	// residentShare: tables count as decoded in memory up to one part in so many of it.
 	residentShare = 2

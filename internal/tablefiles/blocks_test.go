@@ -13,10 +13,11 @@ func TestBlockBytes(t *testing.T) {
 		{memory/2 + 1, 8 << 10},
 		{4 * memory, 8 << 10},
 		{10 * memory, 8 << 10},
-		{12 * memory, 16 << 10}, // 8 KiB: 98304 blocks of 96 B are more than an eighth of the memory
-		{20 * memory, 16 << 10},
-		{30 * memory, 32 << 10},
-		{60 * memory, 64 << 10},
+		{19 * memory, 8 << 10},
+		{20 * memory, 16 << 10}, // 8 KiB: 163840 blocks of 84 B are more than a fifth of the memory
+		{39 * memory, 16 << 10},
+		{40 * memory, 32 << 10},
+		{80 * memory, 64 << 10},
 		{1 << 50, 64 << 10},
 	} {
 		if got := blockBytes(c.raw, memory); got != c.want {

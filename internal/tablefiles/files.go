@@ -33,6 +33,7 @@ type Files struct {
 
 	Profile Profile
 	Raw     func() int64       // bytes of keys and values in the store's tables
+	Pressed func() bool        // whether commits have to wait for flushes; nil: they have not
 	NewNum  func() uint64      // an unused file number
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more

@@ -55,13 +55,16 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 	o := &output{f: f, made: made, num: file.num}
 	opts := table.WriterOptions{
 		Name: base.FileName(base.FileTable, file.num), Num: file.num, Store: f.Store, Codec: f.Profile.codec(level),
-		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), GivesWay: effort != Awaited && !f.hurry.Load(),
+		BlockBytes: blockBytes(f.Raw(), f.Budget.Limit()), GivesWay: f.givesWay(effort),
 	}
 	if effort == Idle || effort == Awaited {
 		opts.Helpers = compressors()
 	}
 	if f.Hasty(effort) {
 		opts.Codec = block.S2
+	}
+	if f.Profile == ProfileBalanced { // what was compressed for the last level does not become worse on its way there
+		opts.Also = block.Zstd
 	}
 	if resident {
 		opts.Resident = f.Pages
@@ -72,6 +75,17 @@ func (f *Files) newOutput(file newFile, level int, rows uint64, resident bool, e
 	}
 	o.Writer = table.NewWriter(file.file, opts)
 	return o
+}
+
+// givesWay returns what says whether a table is written on processors that nobody else wants only; nil: it is not.
+func (f *Files) givesWay(effort Effort) func() bool {
+	switch {
+	case effort == Awaited || f.hurry.Load():
+		return nil
+	case effort == Flush:
+		return func() bool { return f.Pressed == nil || !f.Pressed() }
+	}
+	return func() bool { return true }
 }
 
 // release gives back what was reserved for the index.

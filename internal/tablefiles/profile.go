@@ -24,6 +24,8 @@ const (
 	Quick Effort = iota
 	// Beside: one processor compresses, beside those that write and read.
 	Beside
+	// Flush: as Beside, but where commits have to wait for it (Files.Pressed) it takes a processor as anybody does.
+	Flush
 	// Idle: as Quick, but all processors compress that nobody else wants.
 	Idle
 	// Awaited: all processors compress.

@@ -54,3 +54,22 @@ func TestHasty(t *testing.T) {
 	f.Hurry()
 	want(f, true, true, true, true)
 }
+
+// TestGivesWay: what somebody waits for does not give way: a flush as long as commits have to wait for it.
+func TestGivesWay(t *testing.T) {
+	pressed := false
+	f := &Files{Pressed: func() bool { return pressed }}
+	flush := f.givesWay(Flush)
+	for range 2 {
+		if flush() == pressed || !f.givesWay(Beside)() || !f.givesWay(Quick)() || !f.givesWay(Idle)() || f.givesWay(Awaited) != nil {
+			t.Errorf("pressed %v: a flush gives way: %v", pressed, flush())
+		}
+		pressed = !pressed
+	}
+	if !new(Files).givesWay(Flush)() {
+		t.Error("a flush takes a processor that others want")
+	}
+	if f.Hurry(); f.givesWay(Flush) != nil {
+		t.Error("what Close waits for gives way")
+	}
+}

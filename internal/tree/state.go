@@ -194,6 +194,20 @@ func (rs *State) Lowest(l *Layer) bool {
 	return n > 0 && rs.Layers[n-1] == l && rs.Version.NumTables() == 0
 }
 
+// Apart reports whether l is the lowest layer and no table may hold a key from low to high.
+func (rs *State) Apart(l *Layer, low, high []byte) bool {
+	if n := len(rs.Layers); n == 0 || rs.Layers[n-1] != l {
+		return false
+	}
+	behind := append(bytes.Clone(high), 0)
+	for level := range manifest.NumLevels {
+		if len(rs.Version.Overlapping(level, low, behind)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Entries returns how many puts and deletes there are, of memtables and the version.
 func (rs *State) Entries() (n int64) {
 	for _, l := range rs.Layers {
