@@ -43,11 +43,16 @@ func (m *Merging) SkipBlock() bool {
 	return m.advance(m.carrier().SkipBlock())
 }
 
-// carrier returns the current source, nil if no blocks can be taken of it.
+// carrier returns the current source, nil if no blocks can be taken of it. It is asked before each key of a merge.
 func (m *Merging) carrier() Carrier {
 	if !m.Valid() {
 		return nil
 	}
-	c, _ := m.src[m.current()].(Carrier)
-	return c
+	if len(m.carriers) == 0 { // scans have no use for them
+		for _, it := range m.src {
+			c, _ := it.(Carrier)
+			m.carriers = append(m.carriers, c)
+		}
+	}
+	return m.carriers[m.current()]
 }

@@ -20,6 +20,7 @@ type Merging struct {
 	steps     []KeyStepper  // src as far as they are
 	stretches []Stretcher   // likewise
 	striders  []Strider     // likewise
+	carriers  []Carrier     // likewise, once one was asked for
 	saved     []byte        // the key that NextKey leaves
 	moving    []int32       // the sources it moves, but for the winner
 
@@ -66,6 +67,8 @@ func (m *Merging) Init(sources []base.Iterator) {
 	clear(m.steps)
 	clear(m.stretches)
 	clear(m.striders)
+	clear(m.carriers)
+	m.carriers = m.carriers[:0]
 	m.src, m.steps, m.stretches, m.striders = append(m.src[:0], sources...), m.steps[:0], m.stretches[:0], m.striders[:0]
 	for _, it := range sources {
 		step, _ := it.(KeyStepper)

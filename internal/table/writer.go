@@ -197,8 +197,8 @@ func (w *Writer) count(key []byte, seq uint64, kind base.Kind, value []byte) {
 // smallEvery: rows between blocks that are added as they are stored become a small block of their own once in so many.
 const smallEvery = 8
 
-// TakesBlock reports whether a block of so many bytes, compressed with c, may be added as it is stored, lest there be small ones, or larger
-// ones than wanted.
+// TakesBlock reports whether a block of so many bytes, compressed with c, may be added as it is stored, lest there be
+// small ones, or larger ones than wanted.
 func (w *Writer) TakesBlock(raw int, c block.Codec) bool {
 	least := w.opts.BlockBytes / 2
 	return w.takes(c) && raw >= least && raw <= 2*w.opts.BlockBytes &&
