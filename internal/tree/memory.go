@@ -50,8 +50,7 @@ func (m *Memory) usedBytes() int64 {
 	if m.Seg == nil {
 		return m.Replayed
 	}
-	tail, _ := m.Seg.Tail()
-	return tail.Offset()
+	return m.Seg.Appended()
 }
 
 // Used returns how many bytes of its segment are used, or as large a part of it as its records are of
@@ -85,8 +84,7 @@ func (m *Memory) AwaitsLink() bool {
 	if m.Len() > 0 || m.Seg == nil {
 		return false
 	}
-	tail, _ := m.Seg.Tail()
-	return m.Seg.Written() < tail.Offset()
+	return m.Seg.Written() < m.Seg.Appended()
 }
 
 // Untouched returns what of the arena somebody should touch now (arena.Touch), beside the
@@ -98,9 +96,9 @@ func (m *Memory) Untouched() []byte {
 	if m.Seg.Mapped() {
 		return nil
 	}
-	tail, _ := m.Seg.Tail()
-	next := tail.Offset()&^(arena.HugeBytes-1) + arena.HugeBytes
-	if next-tail.Offset() > touchAhead || next < m.touched || next >= int64(len(m.Buf)) {
+	tail := m.Seg.Appended()
+	next := tail&^(arena.HugeBytes-1) + arena.HugeBytes
+	if next-tail > touchAhead || next < m.touched || next >= int64(len(m.Buf)) {
 		return nil
 	}
 	m.touched = min(next+arena.HugeBytes, int64(len(m.Buf)))

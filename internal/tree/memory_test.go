@@ -46,3 +46,40 @@ func TestUntouched(t *testing.T) {
 		t.Errorf("touched up to %d of %d", next, len(buf))
 	}
 }
+
+// TestStateOutlivesMappings: who has looked up the state of a store counts what waits in it, though memtables of it
+// are freed meanwhile.
+func TestStateOutlivesMappings(t *testing.T) {
+	const size = 64 << 10
+	fsys := memfs.New()
+	fsys.AllowMaps()
+	b := NewBuffers(arena.NewBudget(1 << 20))
+	m, err := b.Memory(size, 100, false, func(buffer func() ([]byte, error)) (*wal.Segment, error) {
+		return wal.CreateMapped(fsys, "/1.log", 1, base.NewID(), size, buffer)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.mapped() {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	defer m.Seg.Close()
+	rs := &State{Layers: []*Layer{{Mem: m}}}
+	type counts struct {
+		waiting float64
+		largest int64
+		mayWait bool
+	}
+	counted := func() counts { return counts{rs.Waiting(), rs.LargestMemory(), rs.MayWait(nil, size/2)} }
+	before := counted()
+	if m.Unref(); counted() != before {
+		t.Errorf("%+v, of what is freed; %+v before", counted(), before)
+	}
+	b.AwaitUnmapped()
+	if counted() != before {
+		t.Errorf("%+v, of what has been freed; %+v before", counted(), before)
+	}
+	if before.largest != size || before.waiting <= 0 || before.waiting > 1 {
+		t.Errorf("%+v", before)
+	}
+}

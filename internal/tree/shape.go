@@ -149,8 +149,7 @@ func (s *Shape) Note(m *Memory, limit int) {
 // bytes of its segment are used, without a commit that takes more than limit: for the next one like it
 // there will be a segment as large as it.
 func (s *Shape) learn(m *Memory, limit int) int {
-	tail, _ := m.Seg.Tail()
-	used := int(tail.Offset())
+	used := int(m.Seg.Appended())
 	s.record = max(16, used/m.Len())
 	if s.commit > limit {
 		used -= s.commit

@@ -39,7 +39,7 @@ func (s *Segment) Retire() *Used {
 	}
 	defer s.syncing.Unlock()
 	s.closed = true
-	return &Used{f: s.f, name: s.name, size: len(s.buf), fill: max(s.fill, s.written.Load()), ident: s.ident}
+	return &Used{f: s.f, name: s.name, size: s.size, fill: max(s.fill, s.written.Load()), ident: s.ident}
 }
 
 // Size returns how long the file is.
@@ -60,7 +60,7 @@ func (u *Used) Close() error { return u.f.Close() }
 // with the old name is older than the log, whatever its header says. The caller syncs the
 // directory. After an error the file is closed, and still has its old name.
 func Reuse(fsys vfs.FS, u *Used, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
-	s := &Segment{Num: num, f: u.f, name: name, buf: buf, fill: u.fill, reused: true}
+	s := &Segment{Num: num, f: u.f, name: name, size: len(buf), buf: buf, fill: u.fill, reused: true}
 	for s.ident = u.ident; s.ident == u.ident; { // else frames of the last use would pass for those of this one
 		s.File = base.NewID()
 		s.ident = frame.NewIdentity(s.File)

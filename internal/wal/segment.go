@@ -36,7 +36,8 @@ type Segment struct {
 
 	f       vfs.File
 	name    string
-	buf     []byte                  // the arena: capacity of the segment
+	size    int                     // of the file, and of buf
+	buf     []byte                  // the arena; nil after Unmap
 	mapping vfs.Mapping             // of the file, whose bytes buf is; nil: there is none
 	mapped  atomic.Bool             // what is stored in buf is in the file
 	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
@@ -79,7 +80,7 @@ func makeFile(fsys vfs.FS, name string, num uint64, size int) (*Segment, error) 
 	if err != nil {
 		return nil, fmt.Errorf("create log segment: %w", err)
 	}
-	s := &Segment{Num: num, File: base.NewID(), f: f, name: name}
+	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, size: size}
 	s.ident = frame.NewIdentity(s.File)
 	if err := s.reserve(size); err != nil {
 		return nil, s.withdraw(fsys, err)
@@ -104,7 +105,7 @@ func (s *Segment) begin(store base.ID) error {
 
 func (s *Segment) header(store base.ID) []byte {
 	version := uint32(base.FormatVersion)
-	if len(s.buf) > frame.MaxShortBytes {
+	if s.size > frame.MaxShortBytes {
 		version = base.LongLogVersion
 	}
 	return base.AppendFileHeader(nil, base.FileHeader{
@@ -125,7 +126,7 @@ const firstFill = 1 << 20
 // so that no zeros are written that nobody has a use for; of a mapped segment the very first ones
 // are written in any case. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
-	most := int64(len(s.buf))
+	most := int64(s.size)
 	if !sync {
 		most = min(most, firstFill)
 	}
@@ -151,7 +152,7 @@ func (s *Segment) Fill(sync bool, stop func() bool) error {
 // fillPiece writes zeros up to a multiple of size; what is in use of the file ends at used.
 func (s *Segment) fillPiece(used, size int64) error {
 	from := max(s.fill, used)
-	n := min(size-from%size, int64(len(s.buf))-from)
+	n := min(size-from%size, int64(s.size)-from)
 	if _, err := s.f.WriteAt(zeros[:n], from); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (s *Segment) Link(end, durable Position, prev uint32) {
 	s.sum = prev
 	var p [linkPayloadBytes]byte
 	binary.LittleEndian.PutUint64(p[:], uint64(end))
-	binary.LittleEndian.PutUint64(p[8:], uint64(len(s.buf)))
+	binary.LittleEndian.PutUint64(p[8:], uint64(s.size))
 	s.Append(frame.Header{Kind: frame.KindLink, Durable: uint64(durable)}, p[:])
 }
 
@@ -195,7 +196,7 @@ func DecodeLink(payload []byte) (end Position, length int64, ok bool) {
 
 // Room reports whether a frame with a payload of n bytes fits.
 func (s *Segment) Room(n int) bool {
-	return s.tail.Load()+int64(frame.PaddedBytes(n)) <= int64(len(s.buf))
+	return s.tail.Load()+int64(frame.PaddedBytes(n)) <= int64(s.size)
 }
 
 // Append encodes a frame, whose payload comes in parts, into the arena. It is not written to
@@ -241,11 +242,15 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 	return end
 }
 
-// Tail returns the position behind the last frame appended, and its Sum.
+// Tail returns the position behind the last frame appended, and its Sum. It is for who appends.
 func (s *Segment) Tail() (Position, uint32) { return At(s.Num, s.tail.Load()), s.sum }
 
-// Capacity returns the segment's size in bytes.
-func (s *Segment) Capacity() int { return len(s.buf) }
+// Appended returns the offset behind the last frame appended. Anybody may ask at any time.
+func (s *Segment) Appended() int64 { return s.tail.Load() }
+
+// Capacity returns the segment's size in bytes. Anybody may ask at any time: who looks at a tree.State that is no
+// longer the newest finds segments there that were unmapped.
+func (s *Segment) Capacity() int { return s.size }
 
 // Buffer returns the arena: the slice given to Create, or the mapped file.
 func (s *Segment) Buffer() []byte { return s.buf }
@@ -283,7 +288,7 @@ func (s *Segment) write(from, to int64) (err error) {
 // behind returns the end of what is in use of the file where the frames end at to: of one
 // that was used before, if there is room, the end of the frame that says so.
 func (s *Segment) behind(to int64) int64 {
-	if end := to + frame.HeaderBytes; s.reused && end <= int64(len(s.buf)) {
+	if end := to + frame.HeaderBytes; s.reused && end <= int64(s.size) {
 		return end
 	}
 	return to

@@ -51,7 +51,7 @@ func TestWorkedExample(t *testing.T) {
 	m := memfs.New()
 	f, err := m.Create("000007.log")
 	check(t, err)
-	s := &Segment{Num: 7, File: fileID, f: f, name: "000007.log", buf: make([]byte, 4096), ident: frame.NewIdentity(fileID)}
+	s := &Segment{Num: 7, File: fileID, f: f, name: "000007.log", size: 4096, buf: make([]byte, 4096), ident: frame.NewIdentity(fileID)}
 	check(t, s.reserve(4096))
 	check(t, s.begin(storeID))
 	s.Link(At(5, 4096), At(5, 4096), 0xAABBCCDD)
