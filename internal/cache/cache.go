@@ -158,32 +158,29 @@ func (c *Cache) fill(s *Slot, size int, once bool, read func(dst []byte) error) 
 // publish makes p resident, unless the cache is closed.
 func (c *Cache) publish(p *Page) bool {
 	ok, surplus := c.admit(p)
-	if len(surplus) > 0 {
-		c.evictions.Add(uint64(len(surplus)))
-		c.retire(surplus)
-	}
+	c.evictions.Add(surplus.n)
+	c.retire(surplus)
 	return ok
 }
 
 // admit gives p its place, unless the cache is closed, and unlinks what memory is too scarce
 // for.
-func (c *Cache) admit(p *Page) (ok bool, surplus []*Page) {
+func (c *Cache) admit(p *Page) (ok bool, surplus unlinked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
-		return false, nil
+		return false, surplus
 	}
 	c.mu.born++
 	p.shard = c.mu.born % pinShards
 	c.mu.clock.admit(p)
 	p.slot.p.Store(p)
 	if !c.scarce.Load() {
-		return true, nil
+		return true, surplus
 	}
 	pinned := c.pinned.sum()
 	for old := c.mu.clock.surplus(pinned); old != nil; old = c.mu.clock.surplus(pinned) {
-		c.unlink(old)
-		surplus = append(surplus, old)
+		c.unlink(old, &surplus)
 	}
 	return true, surplus
 }
@@ -191,22 +188,18 @@ func (c *Cache) admit(p *Page) (ok bool, surplus []*Page) {
 // Drop unlinks the page of s, whose table is gone, and retires it. Nobody may
 // be filling s; a page that is filled in spite of it stays until it is evicted.
 func (c *Cache) Drop(s *Slot) {
-	if p := c.detach(s); p != nil {
-		c.retire([]*Page{p})
-	}
+	var u unlinked
+	c.detach(s, &u)
+	c.retire(u)
 }
 
 // DropAll is Drop for all slots of a table at once.
 func (c *Cache) DropAll(slots []Slot) {
-	var pages []*Page
+	var u unlinked
 	for i := range slots {
-		if p := c.detach(&slots[i]); p != nil {
-			pages = append(pages, p)
-		}
+		c.detach(&slots[i], &u)
 	}
-	if len(pages) > 0 {
-		c.retire(pages)
-	}
+	c.retire(u)
 }
 
 // Move makes the pages of from those of to, as many slots, which are empty and whose pages
@@ -224,15 +217,13 @@ func (c *Cache) Move(to, from []Slot) {
 }
 
 // detach takes the page of s out of its queue and slot, if it is resident.
-func (c *Cache) detach(s *Slot) *Page {
+func (c *Cache) detach(s *Slot, u *unlinked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := s.p.Load()
-	if p != nil {
+	if p := s.p.Load(); p != nil {
 		p.remove()
-		c.unlink(p)
+		c.unlink(p, u)
 	}
-	return p
 }
 
 // Leave makes Close leave the memory to whoever needs some in the next second. It returns c.
@@ -246,16 +237,8 @@ func (c *Cache) Leave() *Cache {
 // error that says so: that memory stays valid until the last Unpin or until the
 // domain collects it, and is unmapped then. Closing again reports what is left.
 func (c *Cache) Close() error {
-	pages := c.unlinkAll()
-	pins := 0
-	for _, p := range pages {
-		if p.Pins() > 0 {
-			pins++
-		}
-	}
-	if len(pages) > 0 {
-		c.retire(pages)
-	}
+	all, pins := c.unlinkAll()
+	c.retire(all)
 	c.dom.Collect()
 	err := c.heap.Close()
 	if n := c.pinned.sum(); n > 0 {
@@ -264,17 +247,19 @@ func (c *Cache) Close() error {
 	return err
 }
 
-func (c *Cache) unlinkAll() []*Page {
+// unlinkAll unlinks every page, and returns how many of them are pinned.
+func (c *Cache) unlinkAll() (all unlinked, pins int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.closed = true
-	var pages []*Page
 	for _, q := range c.mu.clock.queues() {
 		for p := q.oldest(); p != nil; p = q.oldest() {
 			p.remove()
-			c.unlink(p)
-			pages = append(pages, p)
+			c.unlink(p, &all)
+			if p.Pins() > 0 {
+				pins++
+			}
 		}
 	}
-	return pages
+	return all, pins
 }

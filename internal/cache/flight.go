@@ -12,7 +12,7 @@ const flightShards = 32
 // err is written before done is closed, and read afterwards. The page is not
 // handed on here, see invariant 4 of the package comment.
 type flight struct {
-	done chan struct{}
+	done chan struct{} // nil: nobody waits
 	err  error
 }
 
@@ -22,7 +22,8 @@ type flights struct {
 	shards [flightShards]struct {
 		sync.Mutex
 		bySlot map[*Slot]*flight // nil until it is needed: most caches of a short life need few
-		_      [64 - 16]byte
+		spare  *flight           // one that nobody has waited for, or nil
+		_      [64 - 24]byte
 	}
 }
 
@@ -37,9 +38,14 @@ func (fs *flights) join(s *Slot) (f *flight, leader bool) {
 	shard.Lock()
 	defer shard.Unlock()
 	if f = shard.bySlot[s]; f != nil {
+		if f.done == nil {
+			f.done = make(chan struct{})
+		}
 		return f, false
 	}
-	f = &flight{done: make(chan struct{})}
+	if f, shard.spare = shard.spare, nil; f == nil {
+		f = new(flight)
+	}
 	if shard.bySlot == nil {
 		shard.bySlot = make(map[*Slot]*flight)
 	}
@@ -51,7 +57,11 @@ func (fs *flights) join(s *Slot) (f *flight, leader bool) {
 func (fs *flights) finish(s *Slot, f *flight) {
 	shard := &fs.shards[maphash.Comparable(fs.seed, s)%flightShards]
 	shard.Lock()
+	defer shard.Unlock()
 	delete(shard.bySlot, s)
-	shard.Unlock()
-	close(f.done)
+	if f.done != nil {
+		close(f.done)
+	} else {
+		f.err, shard.spare = nil, f
+	}
 }

@@ -34,7 +34,7 @@ type Page struct {
 	state   atomic.Int64  // pins and flags, see the argument in the package comment
 	touched atomic.Uint32 // 1: used since the clock hand last passed
 
-	// Guarded by Cache.mu.
+	// Guarded by Cache.mu; next of an unlinked page belongs to whoever retires it.
 	next, prev *Page
 	queue      *queue
 	stamp      uint32 // when it came into the queue, on the eviction clock

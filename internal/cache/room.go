@@ -126,44 +126,55 @@ func (c *Cache) release(b []byte) {
 func (c *Cache) evictFor(need int64) {
 	c.dom.Collect()
 	victims := c.unlinkVictims(need)
-	if len(victims) == 0 {
-		return
-	}
-	c.evictions.Add(uint64(len(victims)))
+	c.evictions.Add(victims.n)
 	c.retire(victims)
 }
 
 // unlinkVictims takes pages out of their queues and slots.
-func (c *Cache) unlinkVictims(need int64) []*Page {
+func (c *Cache) unlinkVictims(need int64) (victims unlinked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	over := c.budget.Used() + need - c.soft - c.heap.Spare() - c.retiring.Load()
-	var victims []*Page
 	for over > 0 {
 		p := c.mu.clock.victim()
 		if p == nil {
 			break
 		}
-		c.unlink(p)
+		c.unlink(p, &victims)
 		over -= p.cost
-		victims = append(victims, p)
 	}
 	return victims
 }
 
-// unlink empties the slot of p, which is in no queue any more. Readers may still
-// hold the page, so it must be retired next. c.mu is held.
-func (c *Cache) unlink(p *Page) {
+// unlinked is pages that no slot and no queue has any more: a list by their next.
+type unlinked struct {
+	first *Page
+	n     uint64
+}
+
+// unlink empties the slot of p, which is in no queue any more, and adds it to u. Readers may still
+// hold the page, so u must be retired next. c.mu is held.
+func (c *Cache) unlink(p *Page, u *unlinked) {
 	p.slot.p.Store(nil)
 	c.retiring.Add(p.cost)
+	p.next, u.first = u.first, p
+	u.n++
 }
 
 // retire hands unlinked pages to the epoch domain. c.mu is not held, as the
 // domain may run anybody's functions.
-func (c *Cache) retire(pages []*Page) {
-	c.dom.Retire(func() {
-		for _, p := range pages {
-			p.expire()
-		}
-	})
+func (c *Cache) retire(u unlinked) {
+	if u.first != nil {
+		c.dom.Retire(u.first.expireAll)
+	}
+}
+
+// expireAll is expire of p and the pages unlinked with it.
+func (p *Page) expireAll() {
+	for p != nil {
+		next := p.next
+		p.next = nil
+		p.expire()
+		p = next
+	}
 }
