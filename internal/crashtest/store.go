@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -17,8 +18,9 @@ const Dir = "/var/db"
 // memory is small so that segments are small and everything happens often.
 const memory = 1 << 20
 
-// Frames go ahead of their commits here that would be too short for it elsewhere.
-func init() { wal.AheadBytes = 8 << 10 }
+// Frames go ahead of their commits here that would be too short for it elsewhere, and are stored in a mapping of the log,
+// where there are maps, though they are synced.
+func init() { wal.AheadBytes, tree.LongCommit = 8<<10, 8<<10 }
 
 // Store is a store as workloads use it.
 type Store struct{ db *cairn.DB }

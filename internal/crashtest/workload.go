@@ -32,6 +32,8 @@ var Workloads = []*Workload{
 	{Name: "mixed-durability", Relaxed: true, Concurrent: true, Do: gathering(mixedDurability)},
 	{Name: "segment-change", Concurrent: true, Do: gathering(segmentChange)},
 	{Name: "long-frames", Concurrent: true, Do: gathering(longFrames)},
+	{Name: "long-frames-mapped", Mapped: true, Concurrent: true, Do: gathering(longFrames)},
+	{Name: "long-commits-mapped", Mapped: true, Do: opened(longCommits)},
 	{Name: "segment-change-relaxed", Relaxed: true, Concurrent: true, Do: gathering(segmentChange)},
 	{Name: "flush", Do: opened(flush)},
 	{Name: "compaction", Do: opened(compaction)},
@@ -130,6 +132,22 @@ func mixedDurability(r *Run) {
 }
 
 func segmentChange(r *Run) { together(r, 2, 20, 9000, r.asUsual) }
+
+// longCommits has synced commits so long that their log is mapped, and then short ones, across the ends of segments,
+// a flush and a merge.
+func longCommits(r *Run) {
+	for round := range 3 {
+		for i := range 5 {
+			r.Commit(r.Put(fmt.Sprintf("long/%d", i), 9000+r.Int(20000)), r.Put(fmt.Sprintf("k/%d", i), 20))
+		}
+		for i := range 10 {
+			r.Commit(r.Put(fmt.Sprintf("k/%d/%d", round, i), 300), Delete(fmt.Sprintf("k/%d", i)))
+		}
+		if round == 1 {
+			r.flush()
+		}
+	}
+}
 
 // longFrames has frames that go ahead, beside short ones, some of them across the end of a segment.
 func longFrames(r *Run) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
+	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -181,6 +182,28 @@ func TestLogsAreFetched(t *testing.T) {
 		}
 		if n := twice() - flushed; scarce && n == 0 || !scarce && n > 0 {
 			t.Errorf("scarce: %v: fetched: %v", scarce, disk.times)
+		}
+	}
+}
+
+// TestLongCommitsAreMapped: the log of synced commits is mapped where they are long, and nothing of them is in memory
+// twice. They are there after a power cut, like the short ones behind them, which find no zeros.
+func TestLongCommitsAreMapped(t *testing.T) {
+	fsys, _ := mapped(t)
+	fsys.StartJournal()
+	e := mustOpen(t, config.Config{Dir: "/db", FS: fsys, Memory: 256 << 20, SyncInterval: time.Hour})
+	putOne(t, e, "short", 10, true)
+	if e.commit.mem.Seg.Mapped() {
+		t.Error("the log of a short commit is mapped")
+	}
+	putOne(t, e, "long", tree.LongCommit, true)
+	if s := e.commit.mem.Seg; !s.Mapped() || s.Provisional() {
+		t.Errorf("a long commit: mapped %v, provisional %v", s.Mapped(), s.Provisional())
+	}
+	putOne(t, e, "behind it", 10, true)
+	for name, choice := range map[string]memfs.Choice{"all there was": memfs.Everything(), "synced only": memfs.SyncedOnly()} {
+		if seq := reopened(t, fsys, choice); seq != 3 {
+			t.Errorf("%s: %d commits are there", name, seq)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if c.spare != nil && c.spare.Seg.Capacity() >= need && c.spare.Room(count) {
 		return true, nil
 	}
-	if c.spare != nil && c.spare.Seg.Mapped() { // too small. An empty segment costs less than to give it up, which takes a sync
+	if c.spare != nil && c.spare.Seg.Provisional() { // too small. An empty segment costs less than to give it up, which takes a sync
 		e.rotate(c.lastEnd())
 	}
 	sealed := e.oldestSealed()
@@ -179,7 +179,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Large: c.shape.MostLarge(need)}
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Large: c.shape.MostLarge(need), Long: c.shape.MostLong(need)}
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is

@@ -100,7 +100,7 @@ func (w *written) segment(num uint64, size int, end wal.Position, sum uint32) {
 	buffer := make([]byte, size)
 	seg, err := (*wal.Segment)(nil), error(nil)
 	if w.mapped {
-		seg, err = wal.CreateMapped(w.fs, w.name(num), num, w.store, size, func() ([]byte, error) { return buffer, nil })
+		seg, err = wal.CreateMapped(w.fs, w.name(num), num, w.store, size, true, func() ([]byte, error) { return buffer, nil })
 	} else {
 		seg, err = wal.Create(w.fs, w.name(num), num, w.store, buffer)
 	}

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -35,7 +36,8 @@ type parts struct {
 	mapped *mappings
 }
 
-// mappings are the parts of one parts that are not on the Go heap. They go with it.
+// mappings are the parts of one parts that are not on the Go heap. They go with it, or when it is reset: to the next
+// one, for a second (arena.Return).
 type mappings [][]byte
 
 // mapped counts the bytes of all mappings.
@@ -66,6 +68,13 @@ func (m *mappings) giveBack() {
 		arena.Return(b)
 		mapped.Add(-mappedPart)
 	}
+	clear(*m)
+	*m = (*m)[:0]
+}
+
+// hold reports whether part is one of m.
+func (m *mappings) hold(part []byte) bool {
+	return slices.ContainsFunc(*m, func(b []byte) bool { return &b[0] == &part[:1][0] })
 }
 
 // mostFree is how many bytes the parts that are free may have room for together.
@@ -152,6 +161,10 @@ func (p *parts) room() (n int) {
 }
 
 func (p *parts) reset() {
+	if p.mapped != nil {
+		p.all = slices.DeleteFunc(p.all, p.mapped.hold)
+		p.mapped.giveBack()
+	}
 	for i := range p.all {
 		p.all[i] = p.all[i][:0]
 	}
@@ -190,7 +203,7 @@ func (e *Entries) Len() int { return e.count }
 func (e *Entries) Bytes() int { return e.bytes }
 
 // Reset removes the entries. Nobody may use the parts any more: others gather in them
-// next, or e again where they are large.
+// next, or e again where more than mostFree bytes of them are on the Go heap.
 func (e *Entries) Reset() {
 	e.bytes, e.count = 0, 0
 	if e.mem == nil {

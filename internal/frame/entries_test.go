@@ -151,11 +151,23 @@ func TestMappedParts(t *testing.T) {
 	}
 	room := mapped.Load()
 	all[0].Reset()
-	for i := 0; all[0].Bytes() < each/2; i++ { // into the memory it has
+	if now := mapped.Load(); now > room-each/2 {
+		t.Errorf("%d bytes are mapped after a reset, %d before", now, room)
+	}
+	for i := 0; all[0].Bytes() < each; i++ {
 		all[0].Add(base.KindPut, nil, []byte("key"), value(0, i))
 	}
 	if now := mapped.Load(); now != room {
 		t.Errorf("%d bytes are mapped to fill again what had %d", now, room)
+	}
+	for i, n := 0, 0; n < len(all[0].Parts()); n++ {
+		for part := all[0].Parts()[n]; len(part) > 0; i++ {
+			got, length := DecodeEntry(part)
+			if length == 0 || !bytes.Equal(got.Value, value(0, i)) {
+				t.Fatalf("entry %d that was added after a reset is wrong", i)
+			}
+			part = part[length:]
+		}
 	}
 	all = nil
 	for until := time.Now().Add(10 * time.Second); mapped.Load() > before; time.Sleep(time.Millisecond) {

@@ -55,10 +55,10 @@ func (f *Files) Path(num uint64) string {
 // Create makes the file of a segment: if it is to be mapped, one that is mapped for its arena, else
 // of that of an old one if there is one as large. If there is not, those there are will not serve:
 // their space is freed beside what goes on here, which others wait for.
-func (f *Files) Create(size int, mapped bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
+func (f *Files) Create(size int, mapped, provisional bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
 	num := f.NewNum()
 	if mapped {
-		seg, err = wal.CreateMapped(f.FS, f.Path(num), num, f.Store, size, buffer)
+		seg, err = wal.CreateMapped(f.FS, f.Path(num), num, f.Store, size, provisional, buffer)
 	} else {
 		var buf []byte
 		if buf, err = buffer(); err != nil {

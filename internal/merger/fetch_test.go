@@ -54,7 +54,7 @@ func TestFetched(t *testing.T) {
 	m.AllowMaps()
 	disk := &noting{FS: m}
 	const size, long = 16 << 20, 15 << 20
-	seg, err := wal.CreateMapped(disk, "1.log", 1, base.ID{}, size, nil)
+	seg, err := wal.CreateMapped(disk, "1.log", 1, base.ID{}, size, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,16 +48,21 @@ type Plan struct {
 	Size, Records int  // bytes of the one, room of the other
 	Relaxed       bool // few of its commits wait for a sync
 	Large         bool // they are worth no zeros
+	Long          bool // nor a copy in memory
 }
+
+// mapped reports whether the segment's file is to be its arena: where commits are not synced, or are so long that
+// they are written by system calls, from where the caller has them.
+func (p Plan) mapped() bool { return p.Relaxed || p.Long }
 
 // Make makes a segment as planned, records it in the manifest, and makes its memtable, of which the
 // caller has the only reference. Everything about it is recorded before it is used, and durable unless
 // it is provisional. Errors: those of the file system and of the manifest; nothing is left of the
 // segment then that the store could mistake for one.
 func (m *Maker) Make(p Plan) (*tree.Memory, error) {
-	m.awaitMemory(p.Size, tree.IndexBytes(p.Size, p.Records), p.Relaxed)
+	m.awaitMemory(p.Size, tree.IndexBytes(p.Size, p.Records), p.mapped())
 	return m.Buffers.Memory(p.Size, p.Records, !m.Hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
-		seg, err := m.segment(p.Size, p.Relaxed, buffer)
+		seg, err := m.segment(p, buffer)
 		if err == nil {
 			if err = seg.Fill(!p.Relaxed, func() bool { return p.Large && !p.Relaxed || m.Hurry() }); err != nil {
 				m.SyncUnused(seg)
@@ -71,10 +76,10 @@ func (m *Maker) Make(p Plan) (*tree.Memory, error) {
 // awaitMemory makes pages, and buffers that do not fit, give way for buffers of the
 // given sizes. If with them the store would exceed Memory, or memtables half of it, it
 // waits up to half a second for what was flushed or evicted and may still be read.
-func (m *Maker) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
+func (m *Maker) awaitMemory(arenaBytes, indexBytes int, mapped bool) {
 	n := int64(arenaBytes + indexBytes)
 	growth := func() int64 {
-		if relaxed { // the arena will be a file, mapped
+		if mapped {
 			return int64(arenaBytes) + m.Buffers.Growth(indexBytes)
 		}
 		return m.Buffers.Growth(arenaBytes, indexBytes)
@@ -95,22 +100,22 @@ func (m *Maker) awaitMemory(arenaBytes, indexBytes int, relaxed bool) {
 }
 
 // segment makes the file and records it.
-func (m *Maker) segment(size int, relaxed bool, buffer func() ([]byte, error)) (*wal.Segment, error) {
+func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, error) {
 	m.Ledger.Lock()
 	defer m.Ledger.Unlock()
-	seg, err := m.Logs.Create(size, relaxed, buffer)
+	seg, err := m.Logs.Create(p.Size, p.mapped(), p.Relaxed, buffer)
 	if err != nil {
 		return nil, err
 	}
-	named := !m.Ledger.Live() || !seg.Mapped() // a new manifest syncs the directory itself, before it counts
+	named := !m.Ledger.Live() || !seg.Provisional() // a new manifest syncs the directory itself, before it counts
 	if named {
 		m.Tables.MakeAhead(m.Ledger.NewNum)
 	}
-	if !seg.Mapped() {
+	if !seg.Provisional() {
 		err = m.Confirm()
 	}
 	if err == nil {
-		err = m.Ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Mapped())
+		err = m.Ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Provisional())
 	}
 	if err != nil {
 		seg.Drop()

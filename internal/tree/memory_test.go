@@ -55,7 +55,7 @@ func TestStateOutlivesMappings(t *testing.T) {
 	fsys.AllowMaps()
 	b := NewBuffers(arena.NewBudget(1 << 20))
 	m, err := b.Memory(size, 100, false, func(buffer func() ([]byte, error)) (*wal.Segment, error) {
-		return wal.CreateMapped(fsys, "/1.log", 1, base.NewID(), size, buffer)
+		return wal.CreateMapped(fsys, "/1.log", 1, base.NewID(), size, true, buffer)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -60,6 +60,7 @@ type Shape struct {
 	bytes  int  // of the next segment
 	record int  // bytes of segment per record, as the last one had
 	large  bool // so were most commits to the last one
+	long   bool
 
 	// Of the commits to the active segment:
 	commit  int // bytes that the largest takes
@@ -98,16 +99,28 @@ func (s *Shape) MostRelaxed() bool {
 	return s.waiting < 0
 }
 
+// LongCommit bytes are what commits take on average for which a segment's file is its arena even if they are synced: to
+// copy them to memory that was not touched takes as long as to write them. Only tests that want short ones to do
+// so change it, before they open a store.
+var LongCommit = 2 << 20
+
 // MostLarge reports whether the next segment, whose first commit takes need bytes, is to hold commits so
 // large that no zeros should be written ahead of them.
-func (s *Shape) MostLarge(need int) bool {
+func (s *Shape) MostLarge(need int) bool { return s.most(largeCommit, need, s.large) }
+
+// MostLong reports whether it is to hold commits of LongCommit bytes.
+func (s *Shape) MostLong(need int) bool { return s.most(LongCommit, need, s.long) }
+
+// most reports whether the first commit to a segment, or if none is known the average of those to the active one,
+// takes at least so many bytes; before is what there was to the last one.
+func (s *Shape) most(bytes, need int, before bool) bool {
 	switch {
 	case need > 0:
-		return need >= largeCommit
+		return need >= bytes
 	case s.count > 0:
-		return s.commits >= largeCommit*s.count
+		return s.commits >= bytes*s.count
 	}
-	return s.large
+	return before
 }
 
 // Next returns the size in bytes of the next segment, whose first commit takes need
@@ -155,7 +168,7 @@ func (s *Shape) learn(m *Memory, limit int) int {
 		used -= s.commit
 	}
 	s.Relaxed = s.MostRelaxed()
-	s.large = s.MostLarge(0)
+	s.large, s.long = s.MostLarge(0), s.MostLong(0)
 	s.commit, s.commits, s.count, s.entries, s.waiting = 0, 0, 0, 0, 0
 	return used
 }

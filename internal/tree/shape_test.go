@@ -179,11 +179,14 @@ func TestMostLarge(t *testing.T) {
 		}
 	}
 	want(false, "nothing seen")
-	if s.MostLarge(largeCommit-1) || !s.MostLarge(largeCommit) {
+	if s.MostLarge(largeCommit-1) || !s.MostLarge(largeCommit) || s.MostLong(LongCommit-1) || !s.MostLong(LongCommit) {
 		t.Error("the commit that waits for the segment decides")
 	}
 	s.Saw(1<<20, 1, true)
 	want(true, "a large one")
+	if s.MostLong(0) {
+		t.Error("it is long")
+	}
 	for range 9 {
 		s.Saw(100, 1, true)
 	}

@@ -58,7 +58,7 @@ func newBenchSegment(b *testing.B, mapped, filled bool) *Segment {
 	name := filepath.Join(b.TempDir(), base.FileName(base.FileLog, 1))
 	s, err := (*Segment)(nil), error(nil)
 	if mapped {
-		s, err = CreateMapped(vfs.OS(), name, 1, storeID, size, noBuffer)
+		s, err = CreateMapped(vfs.OS(), name, 1, storeID, size, true, noBuffer)
 	} else {
 		s, err = Create(vfs.OS(), name, 1, storeID, make([]byte, size))
 	}

@@ -68,7 +68,7 @@ func TestLogVersions(t *testing.T) {
 				fs.AllowMaps()
 				num++
 				var err error
-				s, err = CreateMapped(fs, base.FileName(base.FileLog, num), num, storeID, size, nil)
+				s, err = CreateMapped(fs, base.FileName(base.FileLog, num), num, storeID, size, true, nil)
 				check(t, err)
 			} else {
 				s = create(t, fs, num, size)

@@ -20,14 +20,15 @@ import (
 // writes, so that the next store to each is a fault.
 
 // CreateMapped is Create of a segment of size bytes (a multiple of 4 KiB) whose arena is its
-// file. Nothing is synced: the segment is provisional until its first Sync. If the file cannot be
+// file. If it is to be provisional nothing is synced, until its first Sync. If the file cannot be
 // mapped it is as Create makes it, and buffer is asked for an arena, of size bytes.
-func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int, buffer func() ([]byte, error)) (*Segment, error) {
+func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int, provisional bool, buffer func() ([]byte, error)) (*Segment, error) {
 	s, err := makeFile(fsys, name, num, size)
 	if err != nil {
 		return nil, err
 	}
 	if s.mapFile(size) {
+		s.provisional = provisional
 		err = s.beginMapped(store)
 	} else if s.buf, err = buffer(); err == nil {
 		err = s.begin(store)
@@ -44,6 +45,9 @@ func (s *Segment) beginMapped(store base.ID) error {
 	n, err := s.f.WriteAt(s.header(store), 0)
 	s.tail.Store(int64(n))
 	s.written.Store(int64(n))
+	if err == nil && !s.provisional {
+		err = s.Sync()
+	}
 	return err
 }
 
@@ -78,6 +82,9 @@ func (s *Segment) mapFile(size int) bool {
 // Mapped reports whether the arena was made by mapping the file: it is not the caller's to
 // recycle.
 func (s *Segment) Mapped() bool { return s.mapping != nil }
+
+// Provisional reports whether nothing of the segment was synced when it was made.
+func (s *Segment) Provisional() bool { return s.provisional }
 
 // Fetch has the system read what it has dropped of a mapped arena, all of which is about to be read: of what was
 // appended.
@@ -130,14 +137,21 @@ func hasLong(parts [][]byte) bool {
 
 // storeLong stores parts at offset at of a mapped arena, where a frame ends at end: those that are
 // long by system calls, for which the page cache makes large pages. The page that the last one ends in is
-// made by that, with zeros behind it: short frames find their place ready.
+// made by that, with zeros behind it: short frames find their place ready. Of a segment whose commits are synced the
+// device is asked to begin with what is whole pages.
 func (s *Segment) storeLong(parts [][]byte, at, end int64) {
 	s.piece = firstPiece / 4 // what follows may be as long, or short
+	device, _ := s.f.(vfs.WriteStarter)
+	begun := at &^ (pageBytes - 1)
 	for _, p := range parts {
 		if len(p) >= mostPiece {
 			if _, err := s.f.WriteAt(p, at); err == nil {
 				at += int64(len(p))
 				end = max(end, (at+pageBytes-1)&^(pageBytes-1))
+				if whole := at &^ (pageBytes - 1); device != nil && !s.provisional && whole-begun >= int64(AheadBytes) {
+					device.StartWriteback(begun, whole-begun)
+					begun = whole
+				}
 				continue
 			}
 		}

@@ -35,7 +35,7 @@ func mapped(t *testing.T, fsys vfs.FS, name string, size int) *Segment {
 	if !arena.CanDetach {
 		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
 	}
-	s, err := CreateMapped(fsys, name, 1, storeID, size, noBuffer)
+	s, err := CreateMapped(fsys, name, 1, storeID, size, true, noBuffer)
 	check(t, err)
 	t.Cleanup(s.Drop)
 	s.Link(0, 0, 0)
@@ -46,7 +46,7 @@ func mapped(t *testing.T, fsys vfs.FS, name string, size int) *Segment {
 func onDisk(t *testing.T, size int) (*Segment, string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), base.FileName(base.FileLog, 1))
-	s, err := CreateMapped(vfs.OS(), name, 1, storeID, size, func() ([]byte, error) { return make([]byte, size), nil })
+	s, err := CreateMapped(vfs.OS(), name, 1, storeID, size, true, func() ([]byte, error) { return make([]byte, size), nil })
 	check(t, err)
 	if !s.Mapped() {
 		s.Close()
@@ -131,7 +131,7 @@ func TestZerosGoAhead(t *testing.T) {
 		{[]int{mostPiece, 100, 100, 5 << 10}, []int64{132 << 10, 132 << 10, 132 << 10, 144 << 10}},
 		{[]int{100, mostPiece + 8<<10, 100, 5 << 10}, []int64{16 << 10, 140 << 10, 140 << 10, 144 << 10}},
 	} {
-		s, err := CreateMapped(mappable(), "000001.log", 1, storeID, 1<<20, noBuffer)
+		s, err := CreateMapped(mappable(), "000001.log", 1, storeID, 1<<20, true, noBuffer)
 		check(t, err)
 		t.Cleanup(s.Drop)
 		check(t, s.Fill(false, func() bool { return true }))
@@ -154,7 +154,7 @@ func TestNotMapped(t *testing.T) {
 		faults := faultfs.New(fsys)
 		faults.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.Fail(errors.ErrUnsupported)})
 		buf := make([]byte, 64<<10)
-		s, err := CreateMapped(faults, "000001.log", 1, storeID, len(buf), func() ([]byte, error) { return buf, nil })
+		s, err := CreateMapped(faults, "000001.log", 1, storeID, len(buf), true, func() ([]byte, error) { return buf, nil })
 		check(t, err)
 		if s.Mapped() || &s.Buffer()[0] != &buf[0] || s.Capacity() != len(buf) {
 			t.Error("mapped, or not the buffer")
@@ -170,7 +170,7 @@ func TestNotMapped(t *testing.T) {
 		}
 		s.Drop()
 		want := errors.New("no memory")
-		if _, err := CreateMapped(faults, "000002.log", 2, storeID, len(buf), func() ([]byte, error) { return nil, want }); !errors.Is(err, want) {
+		if _, err := CreateMapped(faults, "000002.log", 2, storeID, len(buf), true, func() ([]byte, error) { return nil, want }); !errors.Is(err, want) {
 			t.Error(err)
 		}
 		if names, _ := fsys.List("/"); len(names) != 1 {
@@ -185,7 +185,7 @@ func TestCreateMappedFails(t *testing.T) {
 		fsys := mappable()
 		faults := faultfs.New(fsys)
 		faults.Add(faultfs.Rule{Kinds: kind, Do: faultfs.Fail(syscall.EIO)})
-		if _, err := CreateMapped(faults, "000001.log", 1, storeID, 64<<10, someBuffer); !errors.Is(err, syscall.EIO) {
+		if _, err := CreateMapped(faults, "000001.log", 1, storeID, 64<<10, true, someBuffer); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%v: %v", kind, err)
 		}
 		if names, _ := fsys.List("/"); len(names) != 0 {
@@ -276,4 +276,82 @@ func TestFetch(t *testing.T) {
 	if s.Fetch(); len(m.got) != 3 {
 		t.Errorf("fetched what is ordinary memory: %v", m.got)
 	}
+}
+
+// starting is a file that notes what the device is asked to begin with.
+type starting struct {
+	vfs.File
+	begun [][2]int64
+}
+
+func (f *starting) StartWriteback(off, n int64) { f.begun = append(f.begun, [2]int64{off, off + n}) }
+
+func (f *starting) Map(off int64, n int) (vfs.Mapping, error) { return f.File.(vfs.Mapper).Map(off, n) }
+
+type startingFS struct {
+	vfs.FS
+	file *starting
+}
+
+func (f *startingFS) Create(name string) (vfs.File, error) {
+	file, err := f.FS.Create(name)
+	f.file = &starting{File: file}
+	return f.file, err
+}
+
+// TestMappedAndSynced: a mapped segment that is not provisional is whole after a power cut as soon as there is its name,
+// and the device begins with what is long of it before it is synced: each page once. With one that is, it waits.
+func TestMappedAndSynced(t *testing.T) {
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	const size, name = 4 << 20, "/000001.log"
+	for _, provisional := range []bool{true, false} {
+		disk := mappable()
+		disk.StartJournal()
+		f := &startingFS{FS: disk}
+		s, err := CreateMapped(f, name, 1, storeID, size, provisional, noBuffer)
+		check(t, err)
+		check(t, disk.SyncDir("/"))
+		if s.Provisional() != provisional || !s.Mapped() {
+			t.Errorf("provisional %v, mapped %v", s.Provisional(), s.Mapped())
+		}
+		if h := headerAfterCrash(t, disk, name); (h == nil) != provisional || h != nil && h.Provisional {
+			t.Errorf("provisional %v: the header after a power cut is %+v", provisional, h)
+		}
+		s.Link(0, 0, 0)
+		part := bytes.Repeat([]byte("x"), 300<<10)
+		s.Append(testHeader(1), part, part, part, part)
+		end := int64(0)
+		for i, b := range f.file.begun {
+			if b[0]%pageBytes != 0 || b[1]%pageBytes != 0 || b[0] >= b[1] || i > 0 && b[0] != end {
+				t.Errorf("the device begins with %v", f.file.begun)
+			}
+			end = b[1]
+		}
+		if tail, _ := s.Tail(); provisional != (len(f.file.begun) == 0) || end > tail.Offset() || !provisional && end < tail.Offset()-300<<10 {
+			t.Errorf("provisional %v: the device begins with %v of %v", provisional, f.file.begun, tail)
+		}
+		check(t, s.WriteOut())
+		check(t, s.Sync())
+		check(t, s.Intact())
+		s.Drop()
+	}
+}
+
+// headerAfterCrash returns the header that a file has after a power cut that leaves what was synced, nil if it has none.
+func headerAfterCrash(t *testing.T, disk *memfs.FS, name string) *base.FileHeader {
+	t.Helper()
+	f, err := disk.Crash(memfs.SyncedOnly()).Open(name)
+	check(t, err)
+	defer f.Close()
+	head := make([]byte, base.FileHeaderBytes)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil
+	}
+	h, err := base.DecodeFileHeader(head, base.FileLog, name)
+	if err != nil {
+		return nil
+	}
+	return &h
 }

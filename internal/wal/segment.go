@@ -51,8 +51,9 @@ type Segment struct {
 	written atomic.Int64 // end of the bytes WriteAt has returned for
 	synced  atomic.Int64 // end of the bytes known durable
 
-	reused bool // the file was used before
-	failed bool // a write to it did; of whoever leads
+	provisional bool // see CreateMapped
+	reused      bool // the file was used before
+	failed      bool // a write to it did; of whoever leads
 
 	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure; none while detach is at work
 	syncErr error      // guarded by syncing
@@ -109,7 +110,7 @@ func (s *Segment) header(store base.ID) []byte {
 		version = base.LongLogVersion
 	}
 	return base.AppendFileHeader(nil, base.FileHeader{
-		Type: base.FileLog, Version: version, File: s.File, Store: store, Num: s.Num, Reused: s.reused, Provisional: s.Mapped()})
+		Type: base.FileLog, Version: version, File: s.File, Store: store, Num: s.Num, Reused: s.reused, Provisional: s.provisional})
 }
 
 var zeros [256 << 10]byte
