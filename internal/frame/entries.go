@@ -33,48 +33,64 @@ type Entries struct {
 type parts struct {
 	all    [][]byte // in order; those behind at are empty
 	at     int      // the one being filled
-	mapped *mappings
+	mapped []*block // of which some of all are made
 }
 
-// mappings are the parts of one parts that are not on the Go heap. They go with it, or when it is reset: to the next
-// one, for a second (arena.Return).
-type mappings [][]byte
+// block is a part outside the Go heap, empty. It goes with the collection that finds it unused.
+type block struct{ part []byte }
 
-// mapped counts the bytes of all mappings.
+// blocks are those that nobody uses, for whoever gathers much next.
+var blocks sync.Pool
+
+// mapped counts the bytes of all blocks.
 var mapped atomic.Int64
 
-// mapPart returns a part outside the Go heap, nil if there is none.
-func (p *parts) mapPart() []byte {
+// takeBlock returns a block, nil if there is none.
+func takeBlock() *block {
+	if b, ok := blocks.Get().(*block); ok {
+		return b
+	}
 	if mapped.Add(mappedPart) > mostMapped {
 		mapped.Add(-mappedPart)
 		return nil
 	}
-	b, err := arena.Borrow(mappedPart)
+	mem, err := arena.Borrow(mappedPart)
 	if err != nil {
 		mapped.Add(-mappedPart)
 		return nil
 	}
-	arena.AdviseHuge(b)
-	if p.mapped == nil {
-		p.mapped = new(mappings)
-		runtime.AddCleanup(p, (*mappings).giveBack, p.mapped)
-	}
-	*p.mapped = append(*p.mapped, b)
-	return b[:0]
-}
-
-func (m *mappings) giveBack() {
-	for _, b := range *m {
-		arena.Return(b)
+	arena.AdviseHuge(mem)
+	b := &block{mem[:0]}
+	runtime.AddCleanup(b, func(mem []byte) {
+		arena.Return(mem)
 		mapped.Add(-mappedPart)
-	}
-	clear(*m)
-	*m = (*m)[:0]
+	}, mem)
+	return b
 }
 
-// hold reports whether part is one of m.
-func (m *mappings) hold(part []byte) bool {
-	return slices.ContainsFunc(*m, func(b []byte) bool { return &b[0] == &part[:1][0] })
+// mapPart returns a part outside the Go heap, nil if there is none.
+func (p *parts) mapPart() []byte {
+	b := takeBlock()
+	if b == nil {
+		return nil
+	}
+	p.mapped = append(p.mapped, b)
+	return b.part
+}
+
+// unmap gives the parts that are outside the Go heap to others.
+func (p *parts) unmap() {
+	if len(p.mapped) == 0 {
+		return
+	}
+	p.all = slices.DeleteFunc(p.all, func(part []byte) bool {
+		return slices.ContainsFunc(p.mapped, func(b *block) bool { return &b.part[:1][0] == &part[:1][0] })
+	})
+	for _, b := range p.mapped {
+		blocks.Put(b)
+	}
+	clear(p.mapped)
+	p.mapped = p.mapped[:0]
 }
 
 // mostFree is how many bytes the parts that are free may have room for together.
@@ -161,10 +177,7 @@ func (p *parts) room() (n int) {
 }
 
 func (p *parts) reset() {
-	if p.mapped != nil {
-		p.all = slices.DeleteFunc(p.all, p.mapped.hold)
-		p.mapped.giveBack()
-	}
+	p.unmap()
 	for i := range p.all {
 		p.all[i] = p.all[i][:0]
 	}
