@@ -62,6 +62,6 @@ func (fs *flights) finish(s *Slot, f *flight) {
 	if f.done != nil {
 		close(f.done)
 	} else {
-		f.err, shard.spare = nil, f
+		shard.spare = f
 	}
 }

@@ -160,6 +160,23 @@ func (s *Segment) storeLong(parts [][]byte, at, end int64) {
 	s.fill = max(s.fill, end)
 }
 
+// writeShort writes a frame that is not long, with a payload of n bytes, to offset off of a mapped segment whose commits are
+// synced, and reports whether it could. To store it would make the page writable, which each sync makes read-only again:
+// that and the fault take longer than a system call.
+func (s *Segment) writeShort(off int64, n int, h frame.Header, payload [][]byte) bool {
+	s.short = slices.Grow(s.short[:0], frame.PaddedBytes(n))[:frame.PaddedBytes(n)]
+	at := frame.HeaderBytes
+	for _, part := range payload {
+		at += copy(s.short[at:], part)
+	}
+	sum := frame.Put(s.short, s.ident, off, n, h).Sum
+	if _, err := s.f.WriteAt(s.short, off); err != nil {
+		return false // to store it tells
+	}
+	s.sum, s.fill = sum, max(s.fill, off+int64(len(s.short)))
+	return true
+}
+
 // easeSync prepares a sync of what lies between two offsets of a mapped arena, so that commits
 // hardly wait for it. The system protects each page that is written to the device against
 // stores, and tells all processors each time, unless it is not in the process. And it keeps

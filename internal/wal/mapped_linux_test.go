@@ -15,7 +15,7 @@ import (
 // If nothing can be stored in the file the segment goes on in ordinary memory, at the same
 // address: readers notice nothing, and what is appended is written.
 func TestDetach(t *testing.T) {
-	s, name := onDisk(t, 4<<20)
+	s, name := onDisk(t, 4<<20, true)
 	for i := range 100 {
 		commit(s, uint64(i+1), 0, strings.Repeat("a", 100+i))
 	}
@@ -60,13 +60,13 @@ func TestDetach(t *testing.T) {
 // put in its place: the process ends, as if it had been killed.
 func TestCutFileEndsTheProcess(t *testing.T) {
 	if os.Getenv("CAIRN_CUT") != "" {
-		s, name := onDisk(t, 1<<20)
+		s, name := onDisk(t, 1<<20, true)
 		commit(s, 1, 0, "a")
 		check(t, os.Truncate(name, 0))
 		commit(s, 2, 0, "b")
 		t.Fatal("survived")
 	}
-	onDisk(t, 1<<20) // or skip
+	onDisk(t, 1<<20, true) // or skip
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCutFileEndsTheProcess$")
 	cmd.Env = append(os.Environ(), "CAIRN_CUT=1", "TMPDIR="+t.TempDir()) // what dies leaves its files
 	out, err := cmd.CombinedOutput()

@@ -43,10 +43,10 @@ func mapped(t *testing.T, fsys vfs.FS, name string, size int) *Segment {
 }
 
 // onDisk makes a mapped segment in a real file.
-func onDisk(t *testing.T, size int) (*Segment, string) {
+func onDisk(t *testing.T, size int, provisional bool) (*Segment, string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), base.FileName(base.FileLog, 1))
-	s, err := CreateMapped(vfs.OS(), name, 1, storeID, size, true, func() ([]byte, error) { return make([]byte, size), nil })
+	s, err := CreateMapped(vfs.OS(), name, 1, storeID, size, provisional, func() ([]byte, error) { return make([]byte, size), nil })
 	check(t, err)
 	if !s.Mapped() {
 		s.Close()
@@ -74,8 +74,8 @@ func same(t *testing.T, s *Segment, name string) {
 // What is appended to a mapped segment is in the file with that, for everybody who reads it,
 // whether it is stored or, since it is long, written; and it is what was appended.
 func TestMapped(t *testing.T) {
-	for seed := range uint64(4) {
-		s, name := onDisk(t, 4<<20)
+	for seed := range uint64(8) {
+		s, name := onDisk(t, 4<<20, seed%2 == 0)
 		r := rand.New(rand.NewPCG(seed, 1))
 		var want [][]byte
 		for i := 0; ; i++ {
@@ -354,4 +354,32 @@ func headerAfterCrash(t *testing.T, disk *memfs.FS, name string) *base.FileHeade
 		return nil
 	}
 	return &h
+}
+
+// TestShortFramesOfSyncedLogs are written, and stored only where that fails: then they are there all the same.
+func TestShortFramesOfSyncedLogs(t *testing.T) {
+	if !arena.CanDetach {
+		t.Skip("SKIPPED: no log is mapped where mappings cannot be detached")
+	}
+	faults := faultfs.New(mappable())
+	s, err := CreateMapped(faults, "000001.log", 1, storeID, 64<<10, false, noBuffer)
+	check(t, err)
+	defer s.Drop()
+	s.Link(0, 0, 0)
+	writes := faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Sticky: true})
+	for i := range 20 {
+		if i == 10 {
+			faults.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Do: faultfs.Fail(syscall.EIO)})
+		}
+		at := s.Append(testHeader(uint64(i+1)), []byte("some"), fmt.Append(nil, i))
+		if have, want := s.Buffer()[at:], fmt.Sprint("some", i); string(have[:len(want)]) != want {
+			t.Errorf("%q in place of %q", have[:len(want)], want)
+		}
+	}
+	if n := writes.Seen(); n < 20 {
+		t.Errorf("%d writes of 20 commits", n)
+	}
+	check(t, s.WriteOut())
+	check(t, s.Sync())
+	check(t, s.Intact())
 }

@@ -51,9 +51,10 @@ type Segment struct {
 	written atomic.Int64 // end of the bytes WriteAt has returned for
 	synced  atomic.Int64 // end of the bytes known durable
 
-	provisional bool // see CreateMapped
-	reused      bool // the file was used before
-	failed      bool // a write to it did; of whoever leads
+	short       []byte // the last short frame of a mapped segment that is not provisional
+	provisional bool   // see CreateMapped
+	reused      bool   // the file was used before
+	failed      bool   // a write to it did; of whoever leads
 
 	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure; none while detach is at work
 	syncErr error      // guarded by syncing
@@ -232,6 +233,8 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 			s.copyAhead(payload, n, at)
 		}
 		s.sum = frame.PutSummed(s.buf[off:end], s.ident, off, n, sum(), h).Sum
+		return end
+	} else if mapped && !s.provisional && s.writeShort(off, n, h, payload) {
 		return end
 	} else if mapped {
 		s.zerosAhead(at, end)
