@@ -24,6 +24,7 @@ type fakeLog struct {
 	writing  chan struct{} // if not nil, Write waits for it
 	writeErr error
 	syncErr  error
+	syncTime time.Duration // in which others may come
 }
 
 func newFakeLog() *fakeLog {
@@ -52,6 +53,7 @@ func (l *fakeLog) Write() error {
 }
 
 func (l *fakeLog) Sync() error {
+	time.Sleep(l.syncTime)
 	l.syncs++
 	return l.syncErr
 }
@@ -207,6 +209,7 @@ func TestLead(t *testing.T) {
 // Every commit of many goroutines has its outcome, in the order of the sequences, and syncs are shared.
 func TestManyCommit(t *testing.T) {
 	l := newFakeLog()
+	l.syncTime = 50 * time.Microsecond
 	const goroutines, each = 16, 500
 	var working sync.WaitGroup
 	for g := range goroutines {

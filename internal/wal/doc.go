@@ -2,7 +2,7 @@
 // memory hold the same bytes at the same offsets: a commit is encoded once, into
 // the arena, and reaches the file with one WriteAt for everything that is new, but for pieces
 // of long ones, which go ahead (AheadBytes). Or the arena is the file, mapped, and it is there
-// with that (CreateMapped).
+// with that (CreateMapped): stored, or written where commits are synced.
 //
 // # Format
 //
