@@ -56,8 +56,8 @@ func (b *Batch) check(err error) bool {
 // Len returns the number of writes.
 func (b *Batch) Len() int { return b.entries.Len() }
 
-// Reset empties the batch and forgets its error. Its memory serves again for whatever
-// batch comes next, as a batch does that is dropped, but sooner.
+// Reset empties the batch and forgets its error. Its memory serves whatever batch comes
+// next; that of a large batch which is dropped without Reset is fresh memory for the next.
 func (b *Batch) Reset() {
 	b.entries.Reset()
 	b.err = nil

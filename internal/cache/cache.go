@@ -216,7 +216,7 @@ func (c *Cache) Move(to, from []Slot) {
 	}
 }
 
-// detach takes the page of s out of its queue and slot, if it is resident.
+// detach takes the page of s out of its queue and slot, if it is resident, and adds it to u.
 func (c *Cache) detach(s *Slot, u *unlinked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

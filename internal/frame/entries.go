@@ -36,7 +36,7 @@ type parts struct {
 	mapped []*block // of which some of all are made
 }
 
-// block is a part outside the Go heap, empty. It goes with the collection that finds it unused.
+// block is a part outside the Go heap, empty. It goes when two collections have found it unused.
 type block struct{ part []byte }
 
 // blocks are those that nobody uses, for whoever gathers much next.

@@ -16,8 +16,9 @@ import (
 // has to be found and filled. The file belongs to whoever reads the arena until Unmap: it is
 // neither shortened nor used again.
 //
-// Where commits are synced the arena is memory of its own: a sync protects the pages that it
-// writes, so that the next store to each is a fault.
+// Where commits are synced the arena is memory of its own, for a sync protects the pages that it writes, so that the
+// next store to each is a fault; unless they are long. Then the arena is the file here, too, but not provisional, and
+// frames are written to it by system calls, from where the caller has them.
 
 // CreateMapped is Create of a segment of size bytes (a multiple of 4 KiB) whose arena is its
 // file. If it is to be provisional nothing is synced, until its first Sync. If the file cannot be
