@@ -212,5 +212,12 @@ func (db *DB) begin(writable, managed bool) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tx{tx: tx, seq: tx.Snapshot(), managed: managed}, nil
+	h, _ := tx.Kept.(*handles)
+	if h == nil {
+		h = new(handles)
+		tx.Kept = h
+	}
+	t := h.next()
+	t.tx, t.seq, t.managed = tx, tx.Snapshot(), managed
+	return t, nil
 }

@@ -26,6 +26,23 @@ type Tx struct {
 	err       error
 }
 
+// handles are transactions as callers hold them, made several at a time. None is used twice:
+// one that is kept beyond its end must not become another's.
+type handles struct {
+	made []Tx
+	n    int // were made the last time
+}
+
+func (h *handles) next() *Tx {
+	if len(h.made) == 0 {
+		h.n = min(2*h.n+1, 64)
+		h.made = make([]Tx, h.n)
+	}
+	tx := &h.made[0]
+	h.made = h.made[1:]
+	return tx
+}
+
 // rootBucket is the key prefix of the root bucket (internal/base/bucketkey.go).
 var rootBucket = base.AppendBucketPrefix(nil, 0)
 

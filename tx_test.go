@@ -503,3 +503,22 @@ func TestLargeTransaction(t *testing.T) {
 		check(t, err)
 	}
 }
+
+// TestNoHandleIsUsedTwice: a transaction that has ended stays so, whatever is begun after it.
+func TestNoHandleIsUsedTwice(t *testing.T) {
+	db := openNew(t, nil)
+	seen := map[*cairn.Tx]bool{}
+	for range 1000 {
+		tx, err := db.Begin(true)
+		check(t, err)
+		defer tx.Rollback() // or closing the store would wait for it
+		if seen[tx] {
+			t.Fatal("a transaction begins in the handle of another")
+		}
+		for old := range seen {
+			expect(t, old.Put([]byte("k"), nil), cairn.ErrTxClosed)
+		}
+		seen[tx] = true
+		tx.Rollback()
+	}
+}

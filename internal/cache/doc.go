@@ -55,7 +55,7 @@
 //   - Pages of main that were not touched for the length of the room are evicted.
 //
 // So main is as large as what is asked for again within the room, however long uniform
-// reads go on (docs/PERFORMANCE.md has what this gains).
+// reads go on (docs/TRIED.md has what this gains).
 //
 // # Budget
 //

@@ -58,10 +58,13 @@
 //
 // A compaction that may drop versions loads the visible sequence, V, and then
 // calls Snapshots. A snapshot the call does not return has a sequence >= V.
-// BeginSnapshot stores the pending mark, loads visible, publishes what it got.
-// Where the scan reads a pending mark it waits for the publication. Where it
-// reads an empty word, the pending mark was stored later, so visible was loaded
-// later still, and as visible never decreases the result is >= V. SetSnapshot
+// BeginSnapshot loads visible, publishes what it got, and loads visible again: if
+// nothing has changed, that is the snapshot. If not it stores the pending mark,
+// loads visible once more and publishes that. Either way the load that gave or
+// confirmed the sequence comes after a store to the word. A scan that returns
+// another sequence, or none, has read the word before that store (where it reads
+// the pending mark it waits), hence before that load, and V was loaded before the
+// scan: as visible never decreases, the sequence is >= V. SetSnapshot
 // has no such protection: it is for a sequence that something else protects.
 //
 // # Lifetimes

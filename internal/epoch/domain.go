@@ -168,6 +168,16 @@ func (d *Domain) Used() (used bool) {
 	return used
 }
 
+// Holders returns how many snapshots are open or being begun.
+func (d *Domain) Holders() (n int64) {
+	for s := range d.registry.all() {
+		if s.snapshot.Load() != snapshotNone {
+			n++
+		}
+	}
+	return n
+}
+
 // Snapshots appends to dst the sequence of every snapshot that is open, in no
 // order, and returns it. Pending registrations are waited out. A snapshot that
 // is not among them, and still open or begun later by BeginSnapshot, sees at

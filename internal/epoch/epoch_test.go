@@ -244,14 +244,14 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// The mark must be there before visible is loaded. Whoever watches the slot long
-// enough sees it.
+// Where visible grows meanwhile the mark must be there before it is loaded again. Whoever
+// watches the slot long enough sees it.
 func TestBeginSnapshotMarksItsSlot(t *testing.T) {
 	s := New().Register()
+	var visible atomic.Uint64
 	var stop atomic.Bool
 	var owner sync.WaitGroup
 	owner.Go(func() {
-		var visible atomic.Uint64
 		for !stop.Load() {
 			s.BeginSnapshot(&visible)
 			s.ClearSnapshot()
@@ -259,6 +259,7 @@ func TestBeginSnapshotMarksItsSlot(t *testing.T) {
 	})
 	seen := false
 	for start := time.Now(); !seen && time.Since(start) < 5*time.Second; {
+		visible.Add(1)
 		seen = s.snapshot.Load() == snapshotPending
 	}
 	stop.Store(true)

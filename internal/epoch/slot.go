@@ -81,9 +81,13 @@ func (s *Slot) BeginSnapshot(visible *atomic.Uint64) uint64 {
 	if invariants.Enabled && s.snapshot.Load() != snapshotNone {
 		panic("cairn: epoch.Slot: a snapshot is open already")
 	}
-	s.snapshot.Store(snapshotPending)
 	seq := visible.Load()
 	s.snapshot.Store(seq + 1)
+	if visible.Load() != seq {
+		s.snapshot.Store(snapshotPending)
+		seq = visible.Load()
+		s.snapshot.Store(seq + 1)
+	}
 	return seq
 }
 

@@ -7,7 +7,7 @@ import "github.com/cairndb/cairn/internal/table"
 // blocks are large as long as the store is decoded in memory, and small when it has outgrown
 // that, but not so small that what is kept in memory of each block takes much of it. Of
 // 268 MB with 64 MiB of memory a get takes 340 us with blocks of 64 KiB, 92 with 8 KiB, and
-// the tables 14 % more space (docs/PERFORMANCE.md).
+// the tables 14 % more space (docs/TRIED.md).
 const (
 	leastBlockBytes = 8 << 10
 

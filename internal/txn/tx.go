@@ -14,6 +14,8 @@ import (
 // Tx is a transaction: a snapshot and, if writable, what it has written and read.
 // It is for one goroutine at a time.
 type Tx struct {
+	Kept any // what its caller keeps for the next one that is begun in its memory
+
 	e        *engine.Engine
 	r        *view.Reader
 	key      []byte       // of the caller, see Key
@@ -50,16 +52,15 @@ type Tx struct {
 
 // Begin starts a transaction.
 func Begin(e *engine.Engine, writable bool) (*Tx, error) {
-	if err := e.Hold(); err != nil {
-		return nil, err
-	}
 	if writable && e.Config().ReadOnly {
-		e.Release()
+		if err := e.Hold(); err != nil {
+			return nil, err
+		}
+		defer e.Release()
 		return nil, base.ErrReadOnly
 	}
 	r, snapshot, of, err := e.BeginSnapshot()
 	if err != nil {
-		e.Release()
 		return nil, err
 	}
 	tx, _ := r.Kept.(*Tx)
@@ -306,7 +307,6 @@ func (tx *Tx) end() {
 		tx.of = nil
 	}
 	tx.e.EndSnapshot(tx.r)
-	tx.e.Release()
 	tx.forget()
 }
 

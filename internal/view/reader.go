@@ -59,14 +59,28 @@ func (v *View) Leave(r *Reader) {
 }
 
 // BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
-// and the snapshot's sequence. EndSnapshot ends it, and Done gives the reader back. If the view follows there is
-// a State, too, in which the snapshot is read until it ends, with a reference that is the
+// and the snapshot's sequence. Close waits until EndSnapshot ends it; Done gives the reader back. If the view
+// follows there is a State, too, in which the snapshot is read until it ends, with a reference that is the
 // caller's.
 func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error) {
-	if v.catchUp == nil {
-		r = v.Reader()
-		return r, r.Slot.BeginSnapshot(&v.visible), nil, nil
+	if v.catchUp != nil {
+		return v.followedSnapshot()
 	}
+	r = v.Reader()
+	seq = r.Slot.BeginSnapshot(&v.visible)
+	if v.closed.Load() { // after the snapshot is seen: either Shut waits for it, or it is seen here that it does not
+		v.EndSnapshot(r)
+		v.Done(r)
+		return nil, 0, nil, base.ErrClosed
+	}
+	return r, seq, nil, nil
+}
+
+func (v *View) followedSnapshot() (r *Reader, seq uint64, of *tree.State, err error) {
+	if err := v.Hold(); err != nil {
+		return nil, 0, nil, err
+	}
+	defer v.Release()
 	if err := v.catchUp(); err != nil {
 		return nil, 0, nil, err
 	}
@@ -78,7 +92,10 @@ func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error
 }
 
 // EndSnapshot ends the snapshot that BeginSnapshot began. The reader is to be given back with Done.
-func (v *View) EndSnapshot(r *Reader) { r.Slot.ClearSnapshot() }
+func (v *View) EndSnapshot(r *Reader) {
+	r.Slot.ClearSnapshot()
+	v.released()
+}
 
 // GetTo appends the newest committed value of key to dst[:0].
 func (v *View) GetTo(bucket, key, dst []byte) ([]byte, error) {

@@ -28,8 +28,8 @@ type View struct {
 	mayPin int64        // bytes
 	pinned atomic.Int64 // bytes kept in memory by slices handed out
 
-	open     atomic.Int64 // transactions and one-shot calls in progress
-	openDone chan struct{}
+	open     atomic.Int64  // calls in progress that Hold; transactions are known by their snapshots
+	openDone chan struct{} // who waits for them should look again
 
 	// What another process writes is brought here by catchUp, before a read begins; nil: this one writes. The
 	// tables of such a store are merged without regard to who reads here, so a State and the sequence that may
@@ -131,7 +131,7 @@ func (v *View) Drop() {
 	v.Epochs.Drain()
 }
 
-// Hold keeps Close waiting until Release: for transactions and commits.
+// Hold keeps Close waiting until Release: for commits, and what else has no snapshot.
 func (v *View) Hold() error {
 	v.open.Add(1)
 	if v.closed.Load() {
@@ -143,7 +143,14 @@ func (v *View) Hold() error {
 
 // Release ends what Hold began.
 func (v *View) Release() {
-	if v.open.Add(-1) == 0 && v.closed.Load() {
+	v.open.Add(-1)
+	v.released()
+}
+
+// released wakes Shut, if it is there. Whoever calls it has let go of the store before: either Shut's look comes
+// after that, or closed is set by now.
+func (v *View) released() {
+	if v.closed.Load() {
 		select {
 		case v.openDone <- struct{}{}:
 		default:
@@ -151,13 +158,13 @@ func (v *View) Release() {
 	}
 }
 
-// Held returns how many hold the store.
-func (v *View) Held() int64 { return v.open.Load() }
+// Held returns how many hold the store: by Hold, or by a snapshot.
+func (v *View) Held() int64 { return v.open.Load() + v.Epochs.Holders() }
 
 // Shut turns away whoever comes from now on, and waits until nobody holds the store.
 func (v *View) Shut() {
 	v.closed.Store(true)
-	for v.open.Load() > 0 {
+	for v.Held() > 0 {
 		<-v.openDone
 	}
 }

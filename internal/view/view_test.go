@@ -2,6 +2,8 @@ package view
 
 import (
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,6 +137,49 @@ func TestShut(t *testing.T) {
 	v.Release()
 	<-shut
 	v.Drop()
+}
+
+// TestShutBesideSnapshots: whoever begins a snapshot while the store is closed is turned away or waited for.
+func TestShutBesideSnapshots(t *testing.T) {
+	for range 50 {
+		var v View
+		v.Init(100, func(int64) {})
+		var freed bool
+		v.Publish(memtableOf(&freed, "one"))
+		var inside atomic.Int64
+		var begun, done sync.WaitGroup
+		for range 2 {
+			begun.Add(1)
+			done.Go(func() {
+				for i := 0; ; i++ {
+					r, _, _, err := v.BeginSnapshot()
+					if err != nil {
+						if !errors.Is(err, base.ErrClosed) {
+							t.Error(err)
+						}
+						return
+					}
+					inside.Add(1)
+					if v.Held() == 0 {
+						t.Error("held by nobody")
+					}
+					if i == 0 {
+						begun.Done()
+					}
+					inside.Add(-1)
+					v.EndSnapshot(r)
+					v.Done(r)
+				}
+			})
+		}
+		begun.Wait()
+		v.Shut()
+		if n := inside.Load(); n != 0 {
+			t.Errorf("%d are inside a store that is shut", n)
+		}
+		done.Wait()
+		v.Drop()
+	}
 }
 
 func TestPin(t *testing.T) {
