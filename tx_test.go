@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
 )
@@ -520,5 +523,42 @@ func TestNoHandleIsUsedTwice(t *testing.T) {
 		}
 		seen[tx] = true
 		tx.Rollback()
+	}
+}
+
+// TestForgottenTransaction: once the collector has found one that was never ended, Close no longer waits for
+// it, and says that what it has read is still there.
+func TestForgottenTransaction(t *testing.T) {
+	opts := inMemory(nil)
+	db, err := cairn.Open("/db", opts)
+	check(t, err)
+	check(t, db.Put([]byte("k"), []byte("v")))
+	func() {
+		tx, err := db.Begin(true)
+		check(t, err)
+		_, err = tx.Get([]byte("k"))
+		check(t, err)
+		check(t, tx.Put([]byte("l"), []byte("w")))
+	}()
+	closed := make(chan error)
+	go func() { closed <- db.Close() }()
+	for {
+		select {
+		case err := <-closed:
+			if err == nil || !strings.Contains(err.Error(), "never ended") {
+				t.Errorf("closed: %v", err)
+			}
+			again, err := cairn.Open("/db", opts)
+			check(t, err)
+			defer again.Close()
+			v, err := again.Get([]byte("k"))
+			check(t, err)
+			if string(v) != "v" {
+				t.Errorf("%q", v)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			runtime.GC()
+		}
 	}
 }

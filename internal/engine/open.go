@@ -217,7 +217,10 @@ func (e *Engine) release0() error {
 	}
 	e.pages.Close()
 	e.tables.DropAhead()
-	errs = append(errs, e.buffers.Close(), e.ledger.Close())
+	if err := e.buffers.Close(); err != nil {
+		errs = append(errs, fmt.Errorf("memory is still in use, as that of a transaction that was never ended: %w", err))
+	}
+	errs = append(errs, e.ledger.Close())
 	e.removing.Wait()
 	e.logs.Close()
 	e.shown.End()

@@ -3,6 +3,7 @@ package view
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -161,11 +162,18 @@ func (v *View) released() {
 // Held returns how many hold the store: by Hold, or by a snapshot.
 func (v *View) Held() int64 { return v.open.Load() + v.Epochs.Holders() }
 
+// lookAgain is how long Shut waits before it looks by itself: a transaction that was forgotten tells nobody
+// when the collector has found it.
+const lookAgain = 100 * time.Millisecond
+
 // Shut turns away whoever comes from now on, and waits until nobody holds the store.
 func (v *View) Shut() {
 	v.closed.Store(true)
 	for v.Held() > 0 {
-		<-v.openDone
+		select {
+		case <-v.openDone:
+		case <-time.After(lookAgain):
+		}
 	}
 }
 
