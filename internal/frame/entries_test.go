@@ -57,7 +57,7 @@ func TestEntries(t *testing.T) {
 	}
 	many := mostFree / len(want100)
 	fill(&e, many)
-	if n := testing.AllocsPerRun(10, func() { fill(&e, many) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { fill(&e, many) }); n > 0 && !invariants.Enabled { // the race detector drops what is pooled
 		t.Errorf("%v allocations to fill it again", n)
 	}
 	if n := testing.AllocsPerRun(10, func() {
