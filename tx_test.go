@@ -527,7 +527,7 @@ func TestNoHandleIsUsedTwice(t *testing.T) {
 }
 
 // TestForgottenTransaction: once the collector has found one that was never ended, Close no longer waits for
-// it, and says that what it has read is still there.
+// it, and says that the memtable it has read is still there.
 func TestForgottenTransaction(t *testing.T) {
 	opts := inMemory(nil)
 	db, err := cairn.Open("/db", opts)
