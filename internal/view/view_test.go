@@ -212,6 +212,11 @@ func TestSortedRowsAreOfTheState(t *testing.T) {
 	if bytes != 16+refs {
 		t.Errorf("%d bytes are counted", bytes)
 	}
+	v.mayPin = 0
+	v.SortRows(func() error { return nil }) // too many
+	if v.Sorted(v.State(), 2) != sorted {
+		t.Error("sorted rows were replaced by none")
+	}
 	v.Publish(memtableOf(&freed, "one", "two"))
 	if v.Sorted(v.State(), 2) != nil || bytes > refs {
 		t.Errorf("sorted rows %v, %d bytes are counted", v.Sorted(v.State(), 2), bytes)
