@@ -37,7 +37,7 @@ cross:
 	GOOS=windows GOARCH=amd64 $(GO) vet ./...
 	for t in darwin/arm64 windows/amd64 linux/arm64 linux/386; do \
 	  (cd cmd/cairn && GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null . ) || exit 1; done
-	GOARCH=386 $(GO) test -short -timeout 15m ./internal/base ./internal/frame ./internal/block ./internal/table ./internal/wal ./internal/memtable ./internal/manifest .
+	GOARCH=386 $(GO) test -short -timeout 15m ./internal/base ./internal/frame ./internal/block ./internal/layout ./internal/table ./internal/wal ./internal/memtable ./internal/manifest .
 
 long: ## long suites: make long TIME=1h
 	scripts/long.sh $(TIME)

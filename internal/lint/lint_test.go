@@ -18,7 +18,7 @@ func readFile(name string) ([]byte, error) { return os.ReadFile(name) }
 var layers = [][]string{
 	{"internal/base", "internal/invariants", "vfs", "internal/recycle", "internal/prefetch"},
 	{"internal/frame", "internal/pointindex", "internal/block", "internal/epoch", "internal/arena", "internal/tombstone", "internal/reserve", "internal/turn", "internal/outfile"},
-	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "vfs/memfs", "vfs/faultfs", "internal/shm"},
+	{"internal/memtable", "internal/cache", "internal/iterator", "internal/wal", "internal/layout", "vfs/memfs", "vfs/faultfs", "internal/shm"},
 	{"internal/table", "internal/manifest", "internal/mvcc", "internal/group"},
 	{"internal/compact", "internal/directory", "internal/obsolete"},
 	{"internal/tree"},

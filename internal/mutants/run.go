@@ -64,6 +64,9 @@ func commands(s *Site) [][]string {
 	thorough := []string{"./internal/crashtest", "-run", "TestCrash", "-crash.images=1500", "-crash.seed=100"}
 	flips := []string{"./internal/crashtest", "-run", "TestFlips", "-crash.sample=3"}
 	own := []string{"./" + filepath.ToSlash(filepath.Dir(s.File))}
+	if own[0] == "./internal/layout" {
+		own = append(own, "./internal/table") // whose tests are its own, too
+	}
 	if s.Kind == Sync || s.Kind == SyncDir {
 		return [][]string{crash, own, faults, thorough}
 	}

@@ -42,7 +42,7 @@ func (s *Site) Name() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
 // dirs are the packages whose sites are mutated, relative to the module's root.
 var dirs = []string{
-	".", "internal/base", "internal/block", "internal/directory", "internal/engine", "internal/frame", "internal/group", "internal/ledger",
+	".", "internal/base", "internal/block", "internal/directory", "internal/engine", "internal/frame", "internal/group", "internal/layout", "internal/ledger",
 	"internal/manifest", "internal/recovery", "internal/table", "internal/tablefiles", "internal/tree", "internal/txn", "internal/wal",
 }
 
@@ -179,7 +179,7 @@ func (f *finder) comparison(b *ast.BinaryExpr) {
 
 // protective are the packages whose comparisons of identities and marks guard
 // files; elsewhere the same names mean something else.
-var protective = map[string]bool{"internal/wal": true, "internal/frame": true, "internal/manifest": true, "internal/table": true}
+var protective = map[string]bool{"internal/wal": true, "internal/frame": true, "internal/layout": true, "internal/manifest": true, "internal/table": true}
 
 func (f *finder) text(n ast.Node) string {
 	var b bytes.Buffer

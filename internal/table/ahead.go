@@ -134,16 +134,16 @@ func (a *ahead) missing(b int) (n int) {
 	if b < 0 || b >= a.r.Blocks() {
 		return 0
 	}
-	e := &a.r.index.entries[b]
+	e := &a.r.index.Blocks[b]
 	values := a.values && a.r.hasValuePage(b)
-	if values && e.valuePage >= e.valueHeap {
+	if values && e.ValuePage >= e.ValueHeap {
 		return 0
 	}
 	if a.r.slots[2*b].Peek() == nil {
-		n += int(e.keyForm)
+		n += int(e.KeyForm)
 	}
 	if values && a.r.slots[2*b+1].Peek() == nil {
-		n += int(e.valueHeap)
+		n += int(e.ValueHeap)
 	}
 	return n
 }
@@ -204,6 +204,6 @@ func (r *Reader) makeResident(b int, values bool) (err error) {
 
 // hasValuePage reports whether the values of block b are in one page: there are any, and they are not too long.
 func (r *Reader) hasValuePage(b int) bool {
-	e := &r.index.entries[b]
-	return e.valueHeap != 0 && !e.jumbo()
+	e := &r.index.Blocks[b]
+	return e.ValueHeap != 0 && !e.Jumbo()
 }

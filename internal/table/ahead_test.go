@@ -121,10 +121,10 @@ func walkedAhead(t *testing.T, f *memFile, meta base.TableMeta, dir int, values 
 	}
 	bytes := 0
 	for _, b := range keys {
-		bytes += int(rd.index.entries[b].keyForm)
+		bytes += int(rd.index.Blocks[b].KeyForm)
 	}
 	for _, b := range pages {
-		bytes += int(rd.index.entries[b].valueHeap)
+		bytes += int(rd.index.Blocks[b].ValueHeap)
 	}
 	if least, most := aheadLeast, aheadMost*aheadBytes+16<<10; bytes < least || bytes > most {
 		t.Fatalf("%d bytes are resident, not %d to %d", bytes, least, most)
@@ -265,7 +265,7 @@ func TestAheadIsWaitedFor(t *testing.T) {
 			for range aheadAfter {
 				step(t, it, 1, true)
 			}
-			gated.gateFrom.Store(rd.index.entries[it.b+3].off)
+			gated.gateFrom.Store(rd.index.Blocks[it.b+3].Off)
 			step(t, it, 1, true)
 			begun := false
 			for start := time.Now(); !begun && time.Since(start) < time.Second; time.Sleep(time.Millisecond) {
@@ -411,14 +411,14 @@ func TestAheadOfDamage(t *testing.T) {
 		bad := &memFile{b: append([]byte(nil), f.b...)}
 		rd := m.open(t, bad, meta)
 		b := rd.Blocks() / 2
-		e := &rd.index.entries[b]
+		e := &rd.index.Blocks[b]
 		row := 0
 		for i := range b {
-			row += int(rd.index.entries[i].rows)
+			row += int(rd.index.Blocks[i].Rows)
 		}
-		off := e.off + 12
+		off := e.Off + 12
 		if !keys {
-			off = e.valueOff() + 12
+			off = e.ValueOff() + 12
 		}
 		bad.b[off]++
 		it := rd.NewIter(m.slot, IterOptions{})

@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/invariants"
+	"github.com/cairndb/cairn/internal/layout"
 )
 
 // smallContent fills a table of all kinds of pages in little space.
@@ -157,14 +157,14 @@ func TestSwappedAndForeignPagesAreDetected(t *testing.T) {
 	m := newRoom(t, 1<<30)
 	f, meta := c.write(t, WriterOptions{BlockBytes: 512})
 	rd := m.open(t, &memFile{b: f.b}, meta)
-	a, b := rd.index.entries[1], rd.index.entries[2]
-	if a.keyPage != b.keyPage || a.valuePage != b.valuePage {
+	a, b := rd.index.Blocks[1], rd.index.Blocks[2]
+	if a.KeyPage != b.KeyPage || a.ValuePage != b.ValuePage {
 		t.Fatal("the test needs blocks of equal size")
 	}
 	swapped := bytes.Clone(f.b)
-	n := int64(a.keyPage + a.valuePage)
-	copy(swapped[a.off:], f.b[b.off:b.off+n])
-	copy(swapped[b.off:], f.b[a.off:a.off+n])
+	n := int64(a.KeyPage + a.ValuePage)
+	copy(swapped[a.Off:], f.b[b.Off:b.Off+n])
+	copy(swapped[b.Off:], f.b[a.Off:a.Off+n])
 	if _, err := survey(t, m, c, &memFile{b: swapped}, meta, "swapped blocks"); err == nil {
 		t.Fatal("swapped blocks verify")
 	}
@@ -175,11 +175,11 @@ func TestSwappedAndForeignPagesAreDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 	mixed := bytes.Clone(f.b)
-	copy(mixed[a.off:], foreign.b[a.off:a.off+n])
+	copy(mixed[a.Off:], foreign.b[a.Off:a.Off+n])
 	if _, err := survey(t, m, c, &memFile{b: mixed}, meta, "a block of another file"); err == nil {
 		t.Fatal("a block of another file verifies")
 	}
-	mixed = append(bytes.Clone(f.b[:len(f.b)-footerBytes]), foreign.b[len(foreign.b)-footerBytes:]...)
+	mixed = append(bytes.Clone(f.b[:len(f.b)-layout.FooterBytes]), foreign.b[len(foreign.b)-layout.FooterBytes:]...)
 	if _, err := survey(t, m, c, &memFile{b: mixed}, meta, "the footer of another file"); err == nil {
 		t.Fatal("the footer of another file verifies")
 	}
@@ -222,13 +222,13 @@ func TestOpenComparesTheFileWithItsRecord(t *testing.T) {
 func TestNoGapBehindTheProperties(t *testing.T) {
 	f, meta := smallContent().write(t, WriterOptions{})
 	m := newRoom(t, 1<<30)
-	end := int64(len(f.b) - footerBytes)
-	foot, err := decodeFooter(f.b[end:], block.NewIdentity(fileID, ""), end)
+	end := int64(len(f.b) - layout.FooterBytes)
+	foot, err := layout.DecodeFooter(f.b[end:], block.NewIdentity(fileID, ""), end)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := append(bytes.Clone(f.b[:end]), make([]byte, 16)...)
-	b = appendFooter(b, foot, block.NewIdentity(fileID, ""), end+16)
+	b = layout.AppendFooter(b, foot, block.NewIdentity(fileID, ""), end+16)
 	meta.Size += 16
 	_, err = Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
 	mustBeCorruption(t, "gap", err)
@@ -254,30 +254,30 @@ func TestNoGapBehindTheBlocks(t *testing.T) {
 func TestFooterThatLies(t *testing.T) {
 	f, meta := smallContent().write(t, WriterOptions{})
 	m := newRoom(t, 1<<30)
-	id, end := block.NewIdentity(fileID, ""), int64(len(f.b)-footerBytes)
-	for what, lie := range map[string]func(*footer){
-		"blocks":          func(f *footer) { f.blocks++ },
-		"no blocks":       func(f *footer) { f.blocks = 0 },
-		"nothing":         func(f *footer) { f.blocks, f.rows = 0, 0 },
-		"rows, no blocks": func(f *footer) { f.blocks, f.blocksBytes, f.tombBytes = 0, 0, f.tombBytes+f.blocksBytes },
-		"fewer blocks":    func(f *footer) { f.blocks-- },
-		"rows":            func(f *footer) { f.rows++ },
-		"tombstones":      func(f *footer) { f.tombs++ },
-		"end of blocks":   func(f *footer) { f.blocksBytes--; f.tombBytes++ },
-		"no tombstones":   func(f *footer) { f.indexBytes += f.tombBytes; f.tombBytes = 0 },
-		"no index":        func(f *footer) { f.propBytes += f.indexBytes; f.indexBytes = 0 },
-		"no properties":   func(f *footer) { f.indexBytes += f.propBytes; f.propBytes = 0 },
-		"more than all":   func(f *footer) { f.blocksBytes += 1 << 50 },
-		"absurd blocks":   func(f *footer) { f.blocks = 1 << 60 },
-		"absurd tombs":    func(f *footer) { f.tombs = 1 << 60 },
-		"negative blocks": func(f *footer) { f.blocksBytes = -1 },
+	id, end := block.NewIdentity(fileID, ""), int64(len(f.b)-layout.FooterBytes)
+	for what, lie := range map[string]func(*layout.Footer){
+		"blocks":          func(f *layout.Footer) { f.Blocks++ },
+		"no blocks":       func(f *layout.Footer) { f.Blocks = 0 },
+		"nothing":         func(f *layout.Footer) { f.Blocks, f.Rows = 0, 0 },
+		"rows, no blocks": func(f *layout.Footer) { f.Blocks, f.BlocksBytes, f.TombBytes = 0, 0, f.TombBytes+f.BlocksBytes },
+		"fewer blocks":    func(f *layout.Footer) { f.Blocks-- },
+		"rows":            func(f *layout.Footer) { f.Rows++ },
+		"tombstones":      func(f *layout.Footer) { f.Tombs++ },
+		"end of blocks":   func(f *layout.Footer) { f.BlocksBytes--; f.TombBytes++ },
+		"no tombstones":   func(f *layout.Footer) { f.IndexBytes += f.TombBytes; f.TombBytes = 0 },
+		"no index":        func(f *layout.Footer) { f.PropBytes += f.IndexBytes; f.IndexBytes = 0 },
+		"no properties":   func(f *layout.Footer) { f.IndexBytes += f.PropBytes; f.PropBytes = 0 },
+		"more than all":   func(f *layout.Footer) { f.BlocksBytes += 1 << 50 },
+		"absurd blocks":   func(f *layout.Footer) { f.Blocks = 1 << 60 },
+		"absurd tombs":    func(f *layout.Footer) { f.Tombs = 1 << 60 },
+		"negative blocks": func(f *layout.Footer) { f.BlocksBytes = -1 },
 	} {
-		foot, err := decodeFooter(f.b[end:], id, end)
+		foot, err := layout.DecodeFooter(f.b[end:], id, end)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lie(&foot)
-		b := appendFooter(bytes.Clone(f.b[:end]), foot, id, end)
+		b := layout.AppendFooter(bytes.Clone(f.b[:end]), foot, id, end)
 		_, err = Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
 		mustBeCorruption(t, what, err)
 		// Opened lazily it may be the first read that tells, but a read does.
@@ -320,7 +320,7 @@ func TestVerifySeesLies(t *testing.T) {
 		"largest":            func(w *Writer) { w.last = append(w.last, 'x') },
 		"fence too great":    func(w *Writer) { changeFence(t, w, 3, "counter999") },
 		"fence too small":    func(w *Writer) { changeFence(t, w, 3, "counter00000002") },
-		"continues, falsely": func(w *Writer) { changeEntry(t, w, 3, func(e *indexEntry) { e.continues = true }) },
+		"continues, falsely": func(w *Writer) { changeEntry(t, w, 3, func(e *layout.Entry) { e.Continues = true }) },
 	} {
 		c := counters(400, 10)
 		f := &memFile{}
@@ -345,27 +345,26 @@ func TestVerifySeesLies(t *testing.T) {
 }
 
 func changeFence(t *testing.T, w *Writer, n int, fence string) {
-	changeEntry(t, w, n, func(e *indexEntry) { e.fence = []byte(fence) })
+	changeEntry(t, w, n, func(e *layout.Entry) { e.Fence = []byte(fence) })
 }
 
 // changeEntry rewrites the index with one entry changed.
-func changeEntry(t *testing.T, w *Writer, n int, change func(*indexEntry)) {
+func changeEntry(t *testing.T, w *Writer, n int, change func(*layout.Entry)) {
 	t.Helper()
-	var made indexWriter
-	i, prev := 0, []byte(nil)
-	for _, raw := range w.index.pages {
-		prev = nil
-		for d := (decoder{b: raw}); len(d.b) > 0; i++ {
-			var e indexEntry
-			decodeIndexEntry(&d, &e, prev, nil)
-			if d.bad {
-				t.Fatal("index does not parse")
-			}
-			prev = bytes.Clone(e.fence)
+	var made layout.IndexWriter
+	i := 0
+	for _, raw := range w.index.Pages {
+		err := layout.DecodeEntries(raw, func(entry *layout.Entry) error {
+			e := *entry
 			if i == n {
 				change(&e)
 			}
-			made.add(&e)
+			made.Add(&e)
+			i++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	w.index = made
@@ -454,55 +453,4 @@ func TestShortReadsAndWrites(t *testing.T) {
 	}
 	m := newRoom(t, 1<<30)
 	c.gets(t, m, m.open(t, &memFile{b: f.b, stingy: true}, meta), rand.New(rand.NewPCG(1, 1)))
-}
-
-// An index may not make a reader believe, and allocate, more than the file can hold.
-func TestHostileIndex(t *testing.T) {
-	entry := func(change func(e *indexEntry)) []byte {
-		e := indexEntry{rows: 1, keyPage: 30, keyForm: 128, valueHeap: 10, valuePages: []int{22}}
-		change(&e)
-		return appendIndexEntry(nil, &e, 0)
-	}
-	for what, raw := range map[string][]byte{
-		"no rows":               entry(func(e *indexEntry) { e.rows = 0 }),
-		"many rows":             entry(func(e *indexEntry) { e.rows = block.MaxRows + 1 }),
-		"first fence":           entry(func(e *indexEntry) { e.fence = []byte("x") }),
-		"first continues":       entry(func(e *indexEntry) { e.continues = true }),
-		"key page too small":    entry(func(e *indexEntry) { e.keyPage = block.OverheadBytes }),
-		"key page too large":    entry(func(e *indexEntry) { e.keyPage = block.MaxStoredBytes + 1 }),
-		"form too large":        entry(func(e *indexEntry) { e.keyForm = block.MaxPageBytes + 1 }),
-		"form empty":            entry(func(e *indexEntry) { e.keyForm = 0 }),
-		"value too large":       entry(func(e *indexEntry) { e.valueHeap = base.MaxValueBytes + 1 }),
-		"heap of many rows":     entry(func(e *indexEntry) { e.rows, e.valueHeap = 2, block.MaxPageBytes+1 }),
-		"value page missing":    entry(func(e *indexEntry) { e.valuePages = nil }),
-		"value page too large":  entry(func(e *indexEntry) { e.valuePages[0] = block.MaxStoredBytes + 1 }),
-		"behind the limit":      entry(func(e *indexEntry) { e.keyPage = 1000 }),
-		"unknown flag":          append(append([]byte{0, 0}, 0x80), entry(func(e *indexEntry) {})[3:]...),
-		"shared with nothing":   append([]byte{1, 0}, entry(func(e *indexEntry) {})[2:]...),
-		"fence longer than all": binary.AppendUvarint([]byte{0}, 1<<40),
-		"same fence again":      bytes.Repeat(entry(func(e *indexEntry) {}), 2),
-		"more than counted":     bytes.Repeat(entry(func(e *indexEntry) {}), 3),
-	} {
-		x := newBlockIndex(2)
-		err := x.addPage(raw, base.FileHeaderBytes+200)
-		if err == nil {
-			err = x.finish(&footer{blocksBytes: 104, blocks: 2, rows: 2})
-		}
-		if !errors.Is(err, errIndex) {
-			t.Errorf("%s: error %v", what, err)
-		}
-	}
-	x := newBlockIndex(1)
-	if err := x.addPage(entry(func(e *indexEntry) {}), base.FileHeaderBytes+52); err != nil || x.finish(&footer{blocksBytes: 52, blocks: 1, rows: 1}) != nil {
-		t.Errorf("the entry these are made of is refused: %v", err)
-	}
-	x = newBlockIndex(1000)
-	e, raw := indexEntry{fence: bytes.Repeat([]byte("f"), base.MaxKeyBytes), rows: 1, keyPage: 30, keyForm: 128}, appendIndexEntry(nil, &indexEntry{rows: 1, keyPage: 30, keyForm: 128}, 0)
-	for i := range 999 {
-		binary.BigEndian.PutUint32(e.fence[base.MaxKeyBytes-4:], uint32(i))
-		raw = appendIndexEntry(raw, &e, 0)
-	}
-	if err := x.addPage(raw, 1<<40); !errors.Is(err, errIndex) || len(x.heap) > maxFenceBytes {
-		t.Errorf("fences of %d bytes: error %v", len(x.heap), err)
-	}
 }

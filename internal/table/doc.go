@@ -3,9 +3,8 @@
 //
 // # Format
 //
-// docs/format/table.md. writer.go makes a file from front to back (output.go
-// buffers it), index.go, tombstones.go, properties.go and footer.go encode and
-// decode what follows the blocks, pages themselves are package block's.
+// docs/format/table.md. writer.go makes a file from front to back. What follows the
+// blocks is encoded and decoded by package layout, pages themselves by package block.
 //
 // A Reader keeps in memory: the index (flat arrays, arena.ClassMeta; opened lazily it
 // reads that when it is first needed), the range tombstones, one cache.Slot per key page and value page, and, once attached, a

@@ -11,7 +11,10 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/invariants"
+	"github.com/cairndb/cairn/internal/layout"
 )
+
+const footerMagic = "cairnEND"
 
 func resealHeader(b []byte) {
 	sum := crc32.Checksum(b[:12], base.Castagnoli)
@@ -23,31 +26,31 @@ func resealHeader(b []byte) {
 // that agrees with the file.
 func repair(b []byte) (meta base.TableMeta) {
 	meta = base.TableMeta{Num: 7, File: fileID, Size: int64(len(b))}
-	if len(b) < minFileBytes {
+	if len(b) < layout.MinFileBytes {
 		return meta
 	}
 	copy(b, base.AppendFileHeader(nil, base.FileHeader{Type: base.FileTable, Version: base.FormatVersion, File: fileID, Store: storeID, Num: 7}))
-	id, end := block.NewIdentity(fileID, ""), int64(len(b)-footerBytes)
+	id, end := block.NewIdentity(fileID, ""), int64(len(b)-layout.FooterBytes)
 	foot := b[end:]
 	copy(foot[72:], footerMagic)
 	binary.LittleEndian.PutUint32(foot[68:], id.Sum(end, append(foot[:68:68], footerMagic...)))
-	f, err := decodeFooter(foot, id, end)
+	f, err := layout.DecodeFooter(foot, id, end)
 	if err != nil {
 		return meta
 	}
-	resealPages(b, id, f.tombOff(), f.indexOff(), func([]byte) {})
-	resealPages(b, id, f.propOff(), f.end(), func(raw []byte) {
-		if props, err := decodeProperties(raw); err == nil {
+	resealPages(b, id, f.TombOff(), f.IndexOff(), func([]byte) {})
+	resealPages(b, id, f.PropOff(), f.End(), func(raw []byte) {
+		if props, err := layout.DecodeProperties(raw); err == nil {
 			props.Num, props.File, props.Size = meta.Num, meta.File, meta.Size
 			meta = props
 		}
 	})
-	x := newBlockIndex(int(f.blocks))
-	resealPages(b, id, f.indexOff(), f.propOff(), func(raw []byte) { x.addPage(raw, f.tombOff()) })
-	for _, e := range x.entries {
-		resealPage(b[e.off:][:e.keyPage], id, e.off)
-		if !e.jumbo() && e.valueHeap > 0 {
-			resealPage(b[e.valueOff():][:e.valuePage], id, e.valueOff())
+	x := layout.NewIndex(int(f.Blocks))
+	resealPages(b, id, f.IndexOff(), f.PropOff(), func(raw []byte) { x.AddPage(raw, f.TombOff()) })
+	for _, e := range x.Blocks {
+		resealPage(b[e.Off:][:e.KeyPage], id, e.Off)
+		if !e.Jumbo() && e.ValueHeap > 0 {
+			resealPage(b[e.ValueOff():][:e.ValuePage], id, e.ValueOff())
 		}
 	}
 	return meta

@@ -72,7 +72,7 @@ func (it *Iter) Last() bool {
 
 // SeekGE implements base.Iterator.
 func (it *Iter) SeekGE(key []byte) bool {
-	if !it.ready() || !it.enter(it.r.index.find(key)) {
+	if !it.ready() || !it.enter(it.r.index.Find(key)) {
 		return it.leave()
 	}
 	if i := it.SearchGE(key); i < it.Rows() {
@@ -83,7 +83,7 @@ func (it *Iter) SeekGE(key []byte) bool {
 
 // SeekLT implements base.Iterator.
 func (it *Iter) SeekLT(key []byte) bool {
-	if !it.ready() || !it.enter(it.r.index.find(key)) {
+	if !it.ready() || !it.enter(it.r.index.Find(key)) {
 		return it.leave()
 	}
 	if i := it.SearchGE(key); i > 0 {
@@ -197,8 +197,8 @@ func (it *Iter) Whole(limit []byte) (raw int, c block.Codec, ok bool) {
 	if !it.valid || it.Row != 0 || !it.noCache || !it.r.cache.Scarce() || !it.Plain() || !it.Unsequenced() || it.r.meta.GlobalSeq != 0 {
 		return 0, 0, false
 	}
-	e, last := &it.r.index.entries[it.b], it.Keys.Key(it.Rows()-1)
-	if e.jumbo() || limit != nil && bytes.Compare(last, limit) >= 0 {
+	e, last := &it.r.index.Blocks[it.b], it.Keys.Key(it.Rows()-1)
+	if e.Jumbo() || limit != nil && bytes.Compare(last, limit) >= 0 {
 		return 0, 0, false
 	}
 	if !it.known {
@@ -208,19 +208,19 @@ func (it *Iter) Whole(limit []byte) (raw int, c block.Codec, ok bool) {
 		}
 		it.known = true
 	}
-	return it.KeyBytes() + int(e.valueHeap), it.codec, true
+	return it.KeyBytes() + int(e.ValueHeap), it.codec, true
 }
 
 // Carry implements iterator.Carrier.
 func (it *Iter) Carry(dst *block.Stored) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	e := &it.r.index.entries[it.b]
-	if err := it.r.read(s, e.off, int(e.keyPage)+int(e.valuePage)); err != nil {
+	e := &it.r.index.Blocks[it.b]
+	if err := it.r.read(s, e.Off, int(e.KeyPage)+int(e.ValuePage)); err != nil {
 		return err
 	}
-	dst.Keys, dst.FormBytes = it.Keys, int(e.keyForm)
-	if err := dst.Set(it.r.id, e.off, s.stored, int(e.keyPage)); err != nil {
+	dst.Keys, dst.FormBytes = it.Keys, int(e.KeyForm)
+	if err := dst.Set(it.r.id, e.Off, s.stored, int(e.KeyPage)); err != nil {
 		return err
 	}
 	it.codec, _ = dst.Codec() // most likely the next one's, too
@@ -334,7 +334,7 @@ func (it *Iter) loadKeys(b int) (err error) {
 		it.Keys = block.View(it.keyPage.Data())
 		return nil
 	}
-	it.keyBuf = resize(it.keyBuf, int(it.r.index.entries[b].keyForm))
+	it.keyBuf = resize(it.keyBuf, int(it.r.index.Blocks[b].KeyForm))
 	if err := it.r.readKeys(b, it.keyBuf); err != nil {
 		return err
 	}
@@ -343,8 +343,8 @@ func (it *Iter) loadKeys(b int) (err error) {
 }
 
 func (it *Iter) loadValues() (err error) {
-	e := &it.r.index.entries[it.b]
-	if e.jumbo() {
+	e := &it.r.index.Blocks[it.b]
+	if e.Jumbo() {
 		it.Values, err = it.r.readJumbo(it.b)
 		return err
 	}
@@ -355,7 +355,7 @@ func (it *Iter) loadValues() (err error) {
 		it.Values = it.valuePage.Data()
 		return nil
 	}
-	it.valueBuf = resize(it.valueBuf, int(e.valueHeap))
+	it.valueBuf = resize(it.valueBuf, int(e.ValueHeap))
 	if err := it.r.readValues(it.b, it.valueBuf); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestLazyIndex(t *testing.T) {
 	f, meta := c.write(t, WriterOptions{Codec: block.S2, BlockBytes: 1024})
 	m := newRoom(t, 1<<30)
 	whole := m.open(t, &memFile{b: f.b}, meta)
-	at := whole.footer.indexOff() + whole.footer.indexBytes/2
+	at := whole.footer.IndexOff() + whole.footer.IndexBytes/2
 	broken := bytes.Clone(f.b)
 	broken[at] ^= 0x10
 	file := &memFile{b: broken}
@@ -95,7 +95,7 @@ func TestLazyIndexOfManyReaders(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := rd.index.memory(); rd.MetaBytes() < n || rd.MetaBytes() >= 2*n {
+	if n := rd.index.Bytes(); rd.MetaBytes() < n || rd.MetaBytes() >= 2*n {
 		t.Errorf("%d bytes counted for an index of %d", rd.MetaBytes(), n)
 	}
 }

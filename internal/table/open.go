@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/layout"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -61,13 +62,13 @@ func (r *Reader) load() error {
 	if r.loaded.Load() {
 		return nil
 	}
-	w, done := r.window(r.footer.end() + footerBytes)
+	w, done := r.window(r.footer.End() + layout.FooterBytes)
 	defer done()
 	index, err := r.readIndex(w, &r.footer)
 	if err != nil {
 		return err
 	}
-	r.index, r.slots = index, index.newSlots()
+	r.index, r.slots = index, make([]cache.Slot, 2*len(index.Blocks))
 	r.countMeta()
 	r.loaded.Store(true)
 	if r.budget.Used() > r.budget.Limit() {
@@ -76,12 +77,15 @@ func (r *Reader) load() error {
 	return nil
 }
 
+// slotBytes is what a cache.Slot takes.
+const slotBytes = 16
+
 // countMeta counts to the budget what the Reader holds beside pages and the point
 // index: the block index, the tombstones, and bounds, those of the table included.
 func (r *Reader) countMeta() {
 	n := r.tombs.Memory() + r.boundBytes
 	if r.index != nil {
-		n += r.index.memory()
+		n += r.index.Bytes() + int64(len(r.slots))*slotBytes
 	}
 	r.budget.Add(arena.ClassMeta, n-r.metaBytes)
 	r.metaBytes = n
@@ -101,8 +105,8 @@ func (r *Reader) Resequence(seq uint64) {
 
 // tail is what stands around the blocks.
 type tail struct {
-	footer footer
-	index  *blockIndex // nil if it was left out
+	footer layout.Footer
+	index  *layout.Index // nil if it was left out
 	tombs  []tombstone.Tombstone
 	props  base.TableMeta
 
@@ -116,7 +120,7 @@ func (r *Reader) readTail(withIndex bool) (*tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size != r.meta.Size || size < minFileBytes {
+	if size != r.meta.Size || size < layout.MinFileBytes {
 		return nil, base.Corruptf(r.name, size, "file has %d bytes, the manifest says %d", size, r.meta.Size)
 	}
 	w, done := r.window(size)
@@ -127,12 +131,12 @@ func (r *Reader) readTail(withIndex bool) (*tail, error) {
 	if err := r.checkHeader(w); err != nil {
 		return nil, err
 	}
-	b, err := w.at(size-footerBytes, footerBytes)
+	b, err := w.at(size-layout.FooterBytes, layout.FooterBytes)
 	if err != nil {
 		return nil, err
 	}
 	t := &tail{}
-	if t.footer, err = decodeFooter(b, r.id, size-footerBytes); err != nil {
+	if t.footer, err = layout.DecodeFooter(b, r.id, size-layout.FooterBytes); err != nil {
 		return nil, err
 	}
 	if err := r.readTombstones(w, t); err != nil {
@@ -201,15 +205,15 @@ func (r *Reader) eachPage(w *window, t block.PageType, off, end int64, fn func(o
 }
 
 func (r *Reader) readTombstones(w *window, t *tail) error {
-	err := r.eachPage(w, block.PageTombstones, t.footer.tombOff(), t.footer.indexOff(), func(off int64, raw []byte) (err error) {
+	err := r.eachPage(w, block.PageTombstones, t.footer.TombOff(), t.footer.IndexOff(), func(off int64, raw []byte) (err error) {
 		t.tombBytes += int64(len(raw))
-		if t.tombs, err = decodeTombstones(t.tombs, raw); err != nil {
+		if t.tombs, err = layout.DecodeTombstones(t.tombs, raw); err != nil {
 			return base.Corruptf(r.name, off, "%v", err)
 		}
 		return nil
 	})
-	if err == nil && uint64(len(t.tombs)) != t.footer.tombs {
-		err = base.Corruptf(r.name, t.footer.tombOff(), "%d range tombstones, the footer says %d", len(t.tombs), t.footer.tombs)
+	if err == nil && uint64(len(t.tombs)) != t.footer.Tombs {
+		err = base.Corruptf(r.name, t.footer.TombOff(), "%d range tombstones, the footer says %d", len(t.tombs), t.footer.Tombs)
 	}
 	for i := range t.tombs {
 		t.tombs[i].Seq = r.seq(t.tombs[i].Seq)
@@ -217,10 +221,10 @@ func (r *Reader) readTombstones(w *window, t *tail) error {
 	return err
 }
 
-func (r *Reader) readIndex(w *window, f *footer) (*blockIndex, error) {
-	index := newBlockIndex(int(f.blocks))
-	err := r.eachPage(w, block.PageIndex, f.indexOff(), f.propOff(), func(off int64, raw []byte) error {
-		if err := index.addPage(raw, f.tombOff()); err != nil {
+func (r *Reader) readIndex(w *window, f *layout.Footer) (*layout.Index, error) {
+	index := layout.NewIndex(int(f.Blocks))
+	err := r.eachPage(w, block.PageIndex, f.IndexOff(), f.PropOff(), func(off int64, raw []byte) error {
+		if err := index.AddPage(raw, f.TombOff()); err != nil {
 			return base.Corruptf(r.name, off, "%v", err)
 		}
 		return nil
@@ -228,17 +232,17 @@ func (r *Reader) readIndex(w *window, f *footer) (*blockIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := index.finish(f); err != nil {
-		return nil, base.Corruptf(r.name, f.indexOff(), "%v", err)
+	if err := index.Finish(f); err != nil {
+		return nil, base.Corruptf(r.name, f.IndexOff(), "%v", err)
 	}
 	return index, nil
 }
 
 func (r *Reader) readProperties(w *window, t *tail) error {
-	pages, off := 0, t.footer.propOff()
-	err := r.eachPage(w, block.PageProperties, off, t.footer.end(), func(_ int64, raw []byte) (err error) {
+	pages, off := 0, t.footer.PropOff()
+	err := r.eachPage(w, block.PageProperties, off, t.footer.End(), func(_ int64, raw []byte) (err error) {
 		pages++
-		if t.props, err = decodeProperties(raw); err != nil {
+		if t.props, err = layout.DecodeProperties(raw); err != nil {
 			return base.Corruptf(r.name, off, "%v", err)
 		}
 		return nil
@@ -249,10 +253,10 @@ func (r *Reader) readProperties(w *window, t *tail) error {
 	if pages != 1 {
 		return base.Corruptf(r.name, off, "%d properties pages", pages)
 	}
-	if t.props.Entries != t.footer.rows || t.props.RangeDeletes != t.footer.tombs {
+	if t.props.Entries != t.footer.Rows || t.props.RangeDeletes != t.footer.Tombs {
 		return base.Corruptf(r.name, off, "properties and footer count differently")
 	}
-	if what := contradiction(&r.meta, &t.props); what != "" {
+	if what := layout.Contradiction(&r.meta, &t.props); what != "" {
 		return base.Corruptf(r.name, off, "the manifest says otherwise of the table's %s", what)
 	}
 	return r.checkEmptiness(t)
@@ -263,7 +267,7 @@ func (r *Reader) readProperties(w *window, t *tail) error {
 func (r *Reader) checkEmptiness(t *tail) error {
 	p := &t.props
 	if p.Entries == 0 && p.RangeDeletes == 0 || bytes.Compare(p.Smallest, p.Largest) > 0 || p.Deletes > p.Entries || p.RawBytes < 0 {
-		return base.Corruptf(r.name, t.footer.propOff(), "properties contradict themselves")
+		return base.Corruptf(r.name, t.footer.PropOff(), "properties contradict themselves")
 	}
 	return nil
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/layout"
 	"github.com/cairndb/cairn/internal/recycle"
 	"github.com/cairndb/cairn/internal/turn"
 )
 
 // sealedBlock is a block on its way to the file.
 type sealedBlock struct {
-	entry  indexEntry
+	entry  layout.Entry
 	keys   []byte         // raw key page
 	heap   []byte         // values: own, or the caller's
 	own    []byte         // memory for values
@@ -33,7 +34,7 @@ var sealedBlocks recycle.Pool[sealedBlock]
 const mostRecycled = 2 * block.MaxPageBytes
 
 // bytes returns how many there are of keys and values, before they are compressed.
-func (s *sealedBlock) bytes() int64 { return s.raw + int64(s.entry.valueHeap) }
+func (s *sealedBlock) bytes() int64 { return s.raw + int64(s.entry.ValueHeap) }
 
 func (s *sealedBlock) recycle() {
 	s.heap, s.decoded = nil, nil
@@ -61,7 +62,7 @@ func (s *sealedBlock) decode(c *cache.Cache) {
 		return
 	}
 	var err error
-	s.form = c.Prepare(&s.decoded[0], s.entry.keyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
+	s.form = c.Prepare(&s.decoded[0], s.entry.KeyForm, func(dst []byte) { err = block.Expand(dst, s.keys) })
 	if err != nil { // it cannot be: then the reader will say what is wrong
 		c.Discard(s.form)
 		s.form = nil
@@ -96,7 +97,7 @@ func (p *pipeline) most() int { return p.helpers }
 // helper either. Not after the last block, as the file is synced next: so a small table is
 // written on one processor, with one encoder.
 func (p *pipeline) add(s *sealedBlock) {
-	s.entry.valueHeap = len(s.heap)
+	s.entry.ValueHeap = len(s.heap)
 	p.join(s)
 	s.decoded = p.newPages()
 	if s.helped = p.helpers > 0 && !p.last && !p.crowded; !s.helped {
@@ -119,9 +120,9 @@ func (p *pipeline) carry(s *sealedBlock) {
 }
 
 func (p *pipeline) join(s *sealedBlock) {
-	s.entry.valuePages = s.entry.valuePages[:0]
+	s.entry.ValuePages = s.entry.ValuePages[:0]
 	p.blocks++
-	p.fenceBytes += len(s.entry.fence)
+	p.fenceBytes += len(s.entry.Fence)
 	p.under = append(p.under, s)
 }
 

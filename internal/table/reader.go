@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/layout"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/prefetch"
 	"github.com/cairndb/cairn/internal/tombstone"
@@ -26,13 +26,13 @@ type Reader struct {
 	store  base.ID
 	cache  *cache.Cache
 	budget *arena.Budget
-	footer footer
+	footer layout.Footer
 	tombs  *tombstone.List
 
 	// Constant from when loaded is true; a point index, pages and an Iter that stands
 	// somewhere have come from them.
-	index   *blockIndex
-	slots   []cache.Slot // see blockIndex.newSlots
+	index   *layout.Index
+	slots   []cache.Slot // of block i the key page has slot 2i, the value page slot 2i+1
 	loaded  atomic.Bool
 	loading sync.Mutex
 
@@ -116,7 +116,7 @@ func (r *Reader) search(row *Row, key []byte, vis base.Visibility) (ok bool, err
 	if err := r.load(); err != nil {
 		return false, err
 	}
-	b := r.index.find(key)
+	b := r.index.Find(key)
 	p, s, err := r.getKeys(b)
 	if err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (r *Reader) Part(share float64) ([]byte, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	return slices.Concat(r.index.prefix, r.index.fence(b)), nil
+	return r.index.Fence(b), nil
 }
 
 // newest sets row to the first row from row i of block b on that vis sees, among
@@ -151,7 +151,7 @@ func (r *Reader) newest(row *Row, key []byte, b, i int, keys *block.Keys, vis ba
 			return r.fill(row, b, i, keys, seq, s)
 		}
 		if i++; i == keys.Rows() {
-			if b++; b == len(r.index.entries) || !r.index.entries[b].continues {
+			if b++; b == len(r.index.Blocks) || !r.index.Blocks[b].Continues {
 				return false, nil
 			}
 			p, err := r.keyPage(b)
@@ -175,7 +175,7 @@ func (r *Reader) fill(row *Row, b, i int, keys *block.Keys, seq uint64, s *scrat
 	case kind == base.KindDelete:
 	case n == 0:
 		value = block.EmptyValue
-	case r.index.entries[b].jumbo():
+	case r.index.Blocks[b].Jumbo():
 		if value, err = r.readJumbo(b); err != nil {
 			return false, err
 		}
@@ -229,7 +229,7 @@ func (r *Reader) fillPage(i, size int, why purpose, read func(dst []byte) error)
 // fillKeys and fillValues stand alone because their closures may escape: their
 // callers must not allocate.
 func (r *Reader) fillKeys(b int, why purpose) (*cache.Page, error) {
-	return r.fillPage(2*b, int(r.index.entries[b].keyForm), why, func(dst []byte) error { return r.readKeys(b, dst) })
+	return r.fillPage(2*b, int(r.index.Blocks[b].KeyForm), why, func(dst []byte) error { return r.readKeys(b, dst) })
 }
 
 // getKeys is keyPage for a Get. A key page that is not resident is read together with the
@@ -249,16 +249,16 @@ func (r *Reader) getKeys(b int) (p *cache.Page, s *scratch, err error) {
 // fillBlock makes the key page of block b resident, and reads the value page behind it with it. s has both as they
 // are stored, until done; it is nil if another goroutine has read the keys.
 func (r *Reader) fillBlock(b int, why purpose) (p *cache.Page, s *scratch, err error) {
-	e := &r.index.entries[b]
+	e := &r.index.Blocks[b]
 	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
 	src := r.src
 	if why == asked {
 		src = r.scattered()
 	}
-	p, err = r.fillPage(2*b, int(e.keyForm), why, func(form []byte) error {
-		s.stored = resize(s.stored, int(e.keyPage)+int(e.valuePage))
-		if err := src.readAt(s.stored, e.off); err != nil {
+	p, err = r.fillPage(2*b, int(e.KeyForm), why, func(form []byte) error {
+		s.stored = resize(s.stored, int(e.KeyPage)+int(e.ValuePage))
+		if err := src.readAt(s.stored, e.Off); err != nil {
 			return err
 		}
 		return r.expandKeys(s, b, form)
@@ -281,10 +281,10 @@ func (r *Reader) valuePage(b int) (*cache.Page, error) {
 
 // fillValues reads the value page of block b, or takes it from s if that is not nil.
 func (r *Reader) fillValues(b int, s *scratch, why purpose) (*cache.Page, error) {
-	e := &r.index.entries[b]
-	return r.fillPage(2*b+1, int(e.valueHeap), why, func(dst []byte) error {
+	e := &r.index.Blocks[b]
+	return r.fillPage(2*b+1, int(e.ValueHeap), why, func(dst []byte) error {
 		if s != nil {
-			return r.decompress(s.stored[e.keyPage:], e.valueOff(), dst)
+			return r.decompress(s.stored[e.KeyPage:], e.ValueOff(), dst)
 		}
 		return r.readValues(b, dst)
 	})
@@ -345,7 +345,7 @@ func (r *Reader) Tombstones() *tombstone.List { return r.tombs }
 func (r *Reader) Meta() *base.TableMeta { return &r.meta }
 
 // Blocks returns the number of blocks.
-func (r *Reader) Blocks() int { return int(r.footer.blocks) }
+func (r *Reader) Blocks() int { return int(r.footer.Blocks) }
 
 // Close drops the table's pages from the cache, frees the point index and
 // closes the file. Nobody may be using the Reader or its iterators, or come to

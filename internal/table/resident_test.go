@@ -89,11 +89,11 @@ func TestGetReadsABlockOnce(t *testing.T) {
 
 	f = &memFile{b: bytes.Clone(f.b)}
 	rd = cold(f)
-	e := &rd.index.entries[0]
-	f.b[e.valueOff()+int64(e.valuePage)/2] ^= 1
+	e := &rd.index.Blocks[0]
+	f.b[e.ValueOff()+int64(e.ValuePage)/2] ^= 1
 	var bad *base.CorruptionError
-	if err := get(c.rows[0].key); !errors.As(err, &bad) || bad.Offset != e.valueOff() {
-		t.Errorf("damaged values: %v, want corruption at %d", err, e.valueOff())
+	if err := get(c.rows[0].key); !errors.As(err, &bad) || bad.Offset != e.ValueOff() {
+		t.Errorf("damaged values: %v, want corruption at %d", err, e.ValueOff())
 	}
 }
 

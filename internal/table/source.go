@@ -101,8 +101,8 @@ func (r *Reader) read(s *scratch, off int64, size int) error {
 func (r *Reader) readKeys(b int, form []byte) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	e := &r.index.entries[b]
-	if err := r.read(s, e.off, int(e.keyPage)); err != nil {
+	e := &r.index.Blocks[b]
+	if err := r.read(s, e.Off, int(e.KeyPage)); err != nil {
 		return err
 	}
 	return r.expandKeys(s, b, form)
@@ -111,8 +111,8 @@ func (r *Reader) readKeys(b int, form []byte) error {
 // expandKeys verifies the key page of block b, with which s.stored begins, and expands it
 // into form.
 func (r *Reader) expandKeys(s *scratch, b int, form []byte) error {
-	e := &r.index.entries[b]
-	p, err := r.id.ParsePage(s.stored[:e.keyPage], block.PageKeys, e.off)
+	e := &r.index.Blocks[b]
+	p, err := r.id.ParsePage(s.stored[:e.KeyPage], block.PageKeys, e.Off)
 	if err != nil {
 		return err
 	}
@@ -124,19 +124,19 @@ func (r *Reader) expandKeys(s *scratch, b int, form []byte) error {
 		s.raw = raw
 	}
 	if err := block.Expand(form, raw); err != nil {
-		return base.Corruptf(r.name, e.off, "%v", err)
+		return base.Corruptf(r.name, e.Off, "%v", err)
 	}
-	if k := block.View(form); k.Rows() != int(e.rows) || k.ValueBytes() != int(e.valueHeap) {
-		return base.Corruptf(r.name, e.off, "key page has %d rows and %d bytes of values, the index says %d and %d",
-			k.Rows(), k.ValueBytes(), e.rows, e.valueHeap)
+	if k := block.View(form); k.Rows() != int(e.Rows) || k.ValueBytes() != int(e.ValueHeap) {
+		return base.Corruptf(r.name, e.Off, "key page has %d rows and %d bytes of values, the index says %d and %d",
+			k.Rows(), k.ValueBytes(), e.Rows, e.ValueHeap)
 	}
 	return nil
 }
 
 // readValues reads the value page of block b, which is not jumbo, into heap.
 func (r *Reader) readValues(b int, heap []byte) error {
-	e := &r.index.entries[b]
-	return r.readValuePage(e.valueOff(), int(e.valuePage), heap)
+	e := &r.index.Blocks[b]
+	return r.readValuePage(e.ValueOff(), int(e.ValuePage), heap)
 }
 
 func (r *Reader) readValuePage(off int64, size int, dst []byte) error {
@@ -163,11 +163,11 @@ func (r *Reader) decompress(stored []byte, off int64, dst []byte) error {
 // eachJumboPage calls fn for the value pages of jumbo block b, in order: where a
 // page stands, its size on disk and what part of the value it holds.
 func (r *Reader) eachJumboPage(b int, fn func(off int64, size, from, to int) error) error {
-	e := &r.index.entries[b]
-	heap, off := int(e.valueHeap), e.valueOff()
-	for i := range valuePageCount(heap) {
-		size, from := int(r.index.jumbo[int(e.valuePage)+i]), i*block.MaxPageBytes
-		if err := fn(off, size, from, min(heap, from+block.MaxPageBytes)); err != nil {
+	e := &r.index.Blocks[b]
+	heap, off := int(e.ValueHeap), e.ValueOff()
+	for i, size := range r.index.JumboPages(e) {
+		from := i * block.MaxPageBytes
+		if err := fn(off, int(size), from, min(heap, from+block.MaxPageBytes)); err != nil {
 			return err
 		}
 		off += int64(size)
@@ -181,7 +181,7 @@ func believable(heap int, stored int64) int { return int(min(int64(heap), 32*sto
 // readJumbo assembles the value of jumbo block b on the Go heap. Memory is taken
 // at once only as far as the bytes on disk make the size believable.
 func (r *Reader) readJumbo(b int) ([]byte, error) {
-	value := make([]byte, 0, believable(int(r.index.entries[b].valueHeap), r.blockEnd(b)-r.index.entries[b].valueOff()))
+	value := make([]byte, 0, believable(int(r.index.Blocks[b].ValueHeap), r.index.End(b)-r.index.Blocks[b].ValueOff()))
 	err := r.eachJumboPage(b, func(off int64, size, from, to int) error {
 		value = slices.Grow(value, to-from)[:to]
 		return r.readValuePage(off, size, value[from:to])

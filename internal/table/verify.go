@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/layout"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
@@ -25,7 +26,7 @@ func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) err
 	}
 	v := verifier{r: r}
 	v.found.MinSeq = math.MaxUint64
-	for b := range t.index.entries {
+	for b := range t.index.Blocks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -33,7 +34,7 @@ func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) err
 			return err
 		}
 		if progress != nil {
-			progress(r.blockEnd(b))
+			progress(r.index.End(b))
 		}
 	}
 	if err := v.finish(t); err != nil {
@@ -43,14 +44,6 @@ func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) err
 		progress(r.meta.Size)
 	}
 	return nil
-}
-
-// blockEnd returns the offset behind block b.
-func (r *Reader) blockEnd(b int) int64 {
-	if b+1 < len(r.index.entries) {
-		return r.index.entries[b+1].off
-	}
-	return r.index.end
 }
 
 // verifier gathers what the rows say, to compare it with the properties.
@@ -64,8 +57,8 @@ type verifier struct {
 }
 
 func (v *verifier) block(b int) error {
-	e := &v.r.index.entries[b]
-	v.form = resize(v.form, int(e.keyForm))
+	e := &v.r.index.Blocks[b]
+	v.form = resize(v.form, int(e.KeyForm))
 	if err := v.r.readKeys(b, v.form); err != nil {
 		return err
 	}
@@ -89,12 +82,12 @@ func (v *verifier) boundary(b int, first []byte, seq uint64) error {
 		return nil
 	}
 	x := v.r.index
-	off, c := x.entries[b].off, bytes.Compare(v.last, first)
+	off, c := x.Blocks[b].Off, bytes.Compare(v.last, first)
 	if c > 0 || c == 0 && seq >= v.lastSeq {
 		return base.Corruptf(v.r.name, off, "block begins with %q, sequence %d, behind %q, sequence %d", first, seq, v.last, v.lastSeq)
 	}
-	fence := append(bytes.Clone(x.prefix), x.fence(b)...)
-	if (c == 0) != x.entries[b].continues || bytes.Compare(fence, first) > 0 ||
+	fence := x.Fence(b)
+	if (c == 0) != x.Blocks[b].Continues || bytes.Compare(fence, first) > 0 ||
 		c == 0 && !bytes.Equal(fence, first) || c < 0 && bytes.Compare(v.last, fence) >= 0 {
 		return base.Corruptf(v.r.name, off, "fence %q is not between %q and %q", fence, v.last, first)
 	}
@@ -111,17 +104,17 @@ func (v *verifier) count(key []byte, seq uint64, kind base.Kind) {
 	m.MinSeq, m.MaxSeq = min(m.MinSeq, seq), max(m.MaxSeq, seq)
 }
 
-func (v *verifier) values(b int, e *blockEntry) error {
-	if e.jumbo() {
+func (v *verifier) values(b int, e *layout.Block) error {
+	if e.Jumbo() {
 		return v.r.eachJumboPage(b, func(off int64, size, from, to int) error {
 			v.buf = resize(v.buf, to-from)
 			return v.r.readValuePage(off, size, v.buf)
 		})
 	}
-	if e.valueHeap == 0 {
+	if e.ValueHeap == 0 {
 		return nil
 	}
-	v.buf = resize(v.buf, int(e.valueHeap))
+	v.buf = resize(v.buf, int(e.ValueHeap))
 	return v.r.readValues(b, v.buf)
 }
 
@@ -135,8 +128,8 @@ func (v *verifier) finish(t *tail) error {
 		v.cover(tomb, first, &t.props)
 		first = false
 	}
-	if what := contradiction(m, &t.props); what != "" {
-		return base.Corruptf(v.r.name, t.footer.propOff(), "the table's %s are not what the properties say", what)
+	if what := layout.Contradiction(m, &t.props); what != "" {
+		return base.Corruptf(v.r.name, t.footer.PropOff(), "the table's %s are not what the properties say", what)
 	}
 	return nil
 }
@@ -145,7 +138,7 @@ func (v *verifier) finish(t *tail) error {
 // table has a global one: it is then taken to lie where the properties say.
 func (v *verifier) cover(t tombstone.Tombstone, first bool, props *base.TableMeta) {
 	m := &v.found
-	coverBounds(m, t, first)
+	layout.CoverBounds(m, t, first)
 	m.RawBytes += int64(len(t.Low) + len(t.High))
 	low, high := t.Seq, t.Seq
 	if v.r.meta.GlobalSeq != 0 {
@@ -167,11 +160,11 @@ func (r *Reader) buildIndex(ctx context.Context, points *pointindex.Builder) (*p
 		return nil, err
 	}
 	var form, last []byte
-	for b := range r.index.entries {
+	for b := range r.index.Blocks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		form = resize(form, int(r.index.entries[b].keyForm))
+		form = resize(form, int(r.index.Blocks[b].KeyForm))
 		if err := r.readKeys(b, form); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/layout"
 	"github.com/cairndb/cairn/internal/outfile"
 	"github.com/cairndb/cairn/internal/pointindex"
 	"github.com/cairndb/cairn/internal/tombstone"
@@ -62,7 +63,7 @@ type Writer struct {
 	out   outfile.File
 	opts  WriterOptions
 	id    block.Identity
-	index indexWriter
+	index layout.IndexWriter
 	meta  base.TableMeta
 	err   error // sticky
 
@@ -252,12 +253,12 @@ func (w *Writer) AddBlock(b *block.Stored) (ok bool, err error) {
 func (w *Writer) carried(b *block.Stored) *sealedBlock {
 	s := sealedBlocks.Get()
 	e := &s.entry
-	e.fence = append(e.fence[:0], w.fence...)
-	e.continues, e.rows, e.keyForm, e.valueHeap = false, b.Keys.Rows(), b.FormBytes, b.Keys.ValueBytes()
+	e.Fence = append(e.Fence[:0], w.fence...)
+	e.Continues, e.Rows, e.KeyForm, e.ValueHeap = false, b.Keys.Rows(), b.FormBytes, b.Keys.ValueBytes()
 	s.raw = int64(b.Keys.KeyBytes())
 	s.pages = b.AppendBody(s.pages[:0], 0, w.opts.Codec)
 	s.ends = append(s.ends[:0], len(s.pages))
-	if e.valueHeap > 0 {
+	if e.ValueHeap > 0 {
 		s.pages = b.AppendBody(s.pages, 1, w.opts.Codec)
 		s.ends = append(s.ends, len(s.pages))
 	}
@@ -303,8 +304,8 @@ func (w *Writer) encode() *sealedBlock {
 	s := sealedBlocks.Get()
 	s.keys = w.keys.Encode(s.keys[:0])
 	e := &s.entry
-	e.fence = append(e.fence[:0], w.fence...)
-	e.continues, e.rows, e.keyForm = w.goesOn, w.keys.Rows(), w.keys.FormBytes()
+	e.Fence = append(e.Fence[:0], w.fence...)
+	e.Continues, e.Rows, e.KeyForm = w.goesOn, w.keys.Rows(), w.keys.FormBytes()
 	s.raw = int64(w.keys.KeyBytes())
 	w.keys.Reset()
 	return s
@@ -319,7 +320,7 @@ func (w *Writer) emit(most int) error {
 		}
 		s.recycle()
 	}
-	if w.pipeline.fenceBytes > maxFenceBytes-base.MaxKeyBytes || w.pipeline.blocks == maxBlocks {
+	if w.pipeline.fenceBytes > layout.MaxFenceBytes-base.MaxKeyBytes || w.pipeline.blocks == layout.MaxBlocks {
 		return ErrFull
 	}
 	return nil
@@ -339,16 +340,16 @@ func (w *Writer) append(s *sealedBlock) error {
 		*w.out.Buf = w.id.AppendSum(*w.out.Buf, start, before)
 		n := int(w.out.Offset() - before)
 		if i == 0 {
-			s.entry.keyPage = n
+			s.entry.KeyPage = n
 		} else {
-			s.entry.valuePages = append(s.entry.valuePages, n)
+			s.entry.ValuePages = append(s.entry.ValuePages, n)
 		}
 		if err := w.out.Settle(); err != nil {
 			return err
 		}
 		at = end
 	}
-	w.index.add(&s.entry)
+	w.index.Add(&s.entry)
 	w.rawBlocks += s.bytes()
 	return nil
 }
@@ -378,7 +379,7 @@ func (w *Writer) EstimatedBytes() int64 {
 // what is not in the file yet will take of its size there.
 func (w *Writer) estimate() {
 	w.estimatedAt = w.pipeline.blocks + len(w.tombs) + 1
-	if w.pipeline.fenceBytes > maxFenceBytes/2 {
+	if w.pipeline.fenceBytes > layout.MaxFenceBytes/2 {
 		w.estimated, w.shrinks = math.MaxInt64, 0
 		return
 	}
@@ -387,7 +388,7 @@ func (w *Writer) estimate() {
 		w.shrinks = min(1, float64(stored)/float64(w.rawBlocks))
 	}
 	bounds := int64(len(w.meta.Smallest) + len(w.last) + 64)
-	w.estimated = w.out.Offset() + int64(float64(w.pipeline.bytes())*w.shrinks) + w.tombBytes + int64(w.index.bytes) + bounds + footerBytes
+	w.estimated = w.out.Offset() + int64(float64(w.pipeline.bytes())*w.shrinks) + w.tombBytes + int64(w.index.Bytes) + bounds + layout.FooterBytes
 }
 
 // Abandon closes the file without finishing it; the caller removes it. After
@@ -482,19 +483,19 @@ func (w *Writer) finish() error {
 	if w.meta.Entries == 0 && len(w.tombs) == 0 {
 		return ErrEmpty
 	}
-	w.tombs = sortTombstones(w.tombs)
+	w.tombs = layout.SortTombstones(w.tombs)
 	w.bounds()
-	f := footer{blocks: uint64(w.index.blocks), rows: w.meta.Entries, tombs: w.meta.RangeDeletes}
-	f.blocksBytes = w.out.Offset() - base.FileHeaderBytes
+	f := layout.Footer{Blocks: uint64(w.index.Blocks), Rows: w.meta.Entries, Tombs: w.meta.RangeDeletes}
+	f.BlocksBytes = w.out.Offset() - base.FileHeaderBytes
 	steps := []func() error{w.writeTombstones, w.writeIndex, w.writeProperties}
-	for i, size := range []*int64{&f.tombBytes, &f.indexBytes, &f.propBytes} {
+	for i, size := range []*int64{&f.TombBytes, &f.IndexBytes, &f.PropBytes} {
 		before := w.out.Offset()
 		if err := steps[i](); err != nil {
 			return err
 		}
 		*size = w.out.Offset() - before
 	}
-	*w.out.Buf = appendFooter(*w.out.Buf, f, w.id, w.out.Offset())
+	*w.out.Buf = layout.AppendFooter(*w.out.Buf, f, w.id, w.out.Offset())
 	w.meta.Size = w.out.Offset()
 	return nil
 }
@@ -506,7 +507,7 @@ func (w *Writer) bounds() {
 	m.Largest = append([]byte{}, w.last...)
 	m.RangeDeletes = uint64(len(w.tombs))
 	for _, t := range w.tombs {
-		coverBounds(m, t, first)
+		layout.CoverBounds(m, t, first)
 		first = false
 		m.MinSeq, m.MaxSeq = min(m.MinSeq, t.Seq), max(m.MaxSeq, t.Seq)
 		m.RawBytes += int64(len(t.Low) + len(t.High))
@@ -516,8 +517,8 @@ func (w *Writer) bounds() {
 func (w *Writer) writeTombstones() error {
 	raw := w.encoded[:0]
 	for i, t := range w.tombs {
-		raw = appendTombstone(raw, t)
-		if len(raw) >= indexPageBytes || i == len(w.tombs)-1 {
+		raw = layout.AppendTombstone(raw, t)
+		if len(raw) >= layout.PageBytes || i == len(w.tombs)-1 {
 			if _, err := w.page(block.PageTombstones, block.None, raw); err != nil {
 				return err
 			}
@@ -528,7 +529,7 @@ func (w *Writer) writeTombstones() error {
 }
 
 func (w *Writer) writeIndex() error {
-	for _, raw := range w.index.pages {
+	for _, raw := range w.index.Pages {
 		if _, err := w.page(block.PageIndex, w.opts.Codec, raw); err != nil {
 			return err
 		}
@@ -537,7 +538,7 @@ func (w *Writer) writeIndex() error {
 }
 
 func (w *Writer) writeProperties() error {
-	w.encoded = appendProperties(w.encoded[:0], &w.meta)
+	w.encoded = layout.AppendProperties(w.encoded[:0], &w.meta)
 	_, err := w.page(block.PageProperties, block.None, w.encoded)
 	return err
 }

@@ -1,4 +1,4 @@
-package table
+package layout
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ const largestExclusive = 1 // flag of properties
 
 var errProperties = errors.New("properties do not parse")
 
-// appendProperties appends what the table says of itself.
-func appendProperties(dst []byte, m *base.TableMeta) []byte {
+// AppendProperties appends what the table says of itself.
+func AppendProperties(dst []byte, m *base.TableMeta) []byte {
 	for _, n := range []uint64{m.Entries, m.Deletes, m.RangeDeletes, uint64(m.RawBytes), m.MinSeq, m.MaxSeq} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -28,8 +28,8 @@ func appendProperties(dst []byte, m *base.TableMeta) []byte {
 	return dst
 }
 
-// decodeProperties is the inverse of appendProperties. The bounds alias b.
-func decodeProperties(b []byte) (m base.TableMeta, err error) {
+// DecodeProperties is the inverse of AppendProperties. The bounds alias b.
+func DecodeProperties(b []byte) (m base.TableMeta, err error) {
 	d := decoder{b: b}
 	m.Entries, m.Deletes, m.RangeDeletes = d.uvarint(), d.uvarint(), d.uvarint()
 	m.RawBytes = int64(d.uvarint())
@@ -44,9 +44,9 @@ func decodeProperties(b []byte) (m base.TableMeta, err error) {
 	return m, nil
 }
 
-// contradiction says in words where the manifest's record of a table and the
+// Contradiction says in words where the manifest's record of a table and the
 // table's own properties differ, "" if they agree.
-func contradiction(meta, props *base.TableMeta) string {
+func Contradiction(meta, props *base.TableMeta) string {
 	seqOK := func(record, file uint64) bool {
 		return record == file || meta.GlobalSeq != 0 && record == meta.GlobalSeq
 	}
@@ -62,53 +62,4 @@ func contradiction(meta, props *base.TableMeta) string {
 		return "bounds"
 	}
 	return ""
-}
-
-// decoder cuts fields off the front of b. After the first that does not fit
-// bad is set and every field is zero.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) fail() { d.b, d.bad = nil, true }
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-// size returns an integer that must be from low to high.
-func (d *decoder) size(low, high int) int {
-	v := d.uvarint()
-	if v < uint64(low) || v > uint64(high) {
-		d.fail()
-		return 0
-	}
-	return int(v)
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) bytes(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	b := d.b[:n:n]
-	d.b = d.b[n:]
-	return b
 }

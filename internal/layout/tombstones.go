@@ -1,4 +1,4 @@
-package table
+package layout
 
 import (
 	"bytes"
@@ -18,20 +18,21 @@ func tombstoneOrder(a, b tombstone.Tombstone) int {
 	return cmp.Or(bytes.Compare(a.Low, b.Low), cmp.Compare(b.Seq, a.Seq), bytes.Compare(a.High, b.High))
 }
 
-// sortTombstones puts ts in the order of the file, each once.
-func sortTombstones(ts []tombstone.Tombstone) []tombstone.Tombstone {
+// SortTombstones puts ts in the order of the file, each once.
+func SortTombstones(ts []tombstone.Tombstone) []tombstone.Tombstone {
 	slices.SortFunc(ts, tombstoneOrder)
 	return slices.CompactFunc(ts, func(a, b tombstone.Tombstone) bool { return tombstoneOrder(a, b) == 0 })
 }
 
-func appendTombstone(dst []byte, t tombstone.Tombstone) []byte {
+// AppendTombstone appends t to a page of range tombstones.
+func AppendTombstone(dst []byte, t tombstone.Tombstone) []byte {
 	dst = binary.AppendUvarint(dst, t.Seq)
 	dst = append(binary.AppendUvarint(dst, uint64(len(t.Low))), t.Low...)
 	return append(binary.AppendUvarint(dst, uint64(len(t.High))), t.High...)
 }
 
-// decodeTombstones appends the tombstones of a page to ts. They alias page.
-func decodeTombstones(ts []tombstone.Tombstone, page []byte) ([]tombstone.Tombstone, error) {
+// DecodeTombstones appends the tombstones of a page to ts. They alias page.
+func DecodeTombstones(ts []tombstone.Tombstone, page []byte) ([]tombstone.Tombstone, error) {
 	for d := (decoder{b: page}); len(d.b) > 0; {
 		t := tombstone.Tombstone{Seq: d.uvarint()}
 		t.Low = d.bytes(d.uvarint())
@@ -47,9 +48,9 @@ func decodeTombstones(ts []tombstone.Tombstone, page []byte) ([]tombstone.Tombst
 	return ts, nil
 }
 
-// coverBounds extends the bounds of m, which says of rows whether there are any,
+// CoverBounds extends the bounds of m, which says of rows whether there are any,
 // by those of a tombstone.
-func coverBounds(m *base.TableMeta, t tombstone.Tombstone, first bool) {
+func CoverBounds(m *base.TableMeta, t tombstone.Tombstone, first bool) {
 	if first || bytes.Compare(t.Low, m.Smallest) < 0 {
 		m.Smallest = t.Low
 	}
