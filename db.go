@@ -212,12 +212,7 @@ func (db *DB) begin(writable, managed bool) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, _ := tx.Kept.(*handles)
-	if h == nil {
-		h = new(handles)
-		tx.Kept = h
-	}
-	t := h.next()
+	t := newHandle(tx, managed)
 	t.tx, t.seq, t.managed = tx, tx.Snapshot(), managed
 	return t, nil
 }

@@ -26,11 +26,25 @@ type Tx struct {
 	err       error
 }
 
-// handles are transactions as callers hold them, made several at a time. None is used twice:
-// one that is kept beyond its end must not become another's.
+// handles are transactions as the functions of View and Update hold them, made several at a time.
+// None is used twice: one that is kept beyond its end must not become another's.
 type handles struct {
 	made []Tx
 	n    int // were made the last time
+}
+
+// newHandle returns tx as callers hold it. Only those that surely end are made together: whoever
+// keeps one, though it has ended, keeps all, and the collector would not find one that is forgotten.
+func newHandle(tx *txn.Tx, managed bool) *Tx {
+	if !managed {
+		return new(Tx)
+	}
+	h, _ := tx.Kept.(*handles)
+	if h == nil {
+		h = new(handles)
+		tx.Kept = h
+	}
+	return h.next()
 }
 
 func (h *handles) next() *Tx {

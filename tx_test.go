@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // TestReadYourOwnWrites runs random writes in one transaction, on top of what the
@@ -561,4 +562,87 @@ func TestForgottenTransaction(t *testing.T) {
 			runtime.GC()
 		}
 	}
+}
+
+// TestForgottenInACall: as long as a call runs its transaction is in use, though it is the last one and
+// the transaction never ends.
+func TestForgottenInACall(t *testing.T) {
+	calls := map[string]func(*cairn.Tx) error{
+		"Has": func(tx *cairn.Tx) error { _, err := tx.Has([]byte("k")); return err },
+		"Get": func(tx *cairn.Tx) error { _, err := tx.Get([]byte("k")); return err },
+	}
+	for name, call := range calls {
+		for _, writable := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, writable), func(t *testing.T) {
+				fs := &hookFS{FS: memfs.New()}
+				opts := &cairn.Options{FS: fs}
+				db, err := cairn.Open("/db", opts)
+				check(t, err)
+				check(t, db.Put([]byte("k"), []byte("v")))
+				check(t, db.Close()) // to a table, which nobody has read
+				db, err = cairn.Open("/db", opts)
+				check(t, err)
+				defer db.Close()
+				reads, open := int64(0), int64(0)
+				hook := func(string) {
+					for range 3 {
+						runtime.GC()
+						time.Sleep(time.Millisecond) // finalizers
+					}
+					reads++
+					open += db.Stats().OpenTransactions
+				}
+				fs.reads.Store(&hook)
+				func() {
+					tx, err := db.Begin(writable)
+					check(t, err)
+					check(t, call(tx))
+				}()
+				fs.reads.Store(nil)
+				if reads == 0 || open != reads {
+					t.Errorf("%d reads, while %d transactions were open", reads, open)
+				}
+				untilEnded(t, db)
+			})
+		}
+	}
+}
+
+// TestForgottenBesideKept: the collector finds a transaction that is forgotten also while others are
+// referred to that have ended.
+func TestForgottenBesideKept(t *testing.T) {
+	db, err := cairn.Open("/db", inMemory(nil))
+	check(t, err)
+	defer db.Close()
+	var kept []*cairn.Tx
+	for i := range 100 {
+		tx, err := db.Begin(i%2 == 0)
+		check(t, err)
+		tx.Rollback()
+		kept = append(kept, tx)
+		check(t, db.View(func(tx *cairn.Tx) error {
+			kept = append(kept, tx)
+			return nil
+		}))
+	}
+	func() {
+		_, err := db.Begin(false)
+		check(t, err)
+	}()
+	untilEnded(t, db)
+	runtime.KeepAlive(kept)
+	runtime.GC() // or Close waits, if that failed
+}
+
+// untilEnded runs the collector until it has found the transactions that were forgotten.
+func untilEnded(t *testing.T, db *cairn.DB) {
+	t.Helper()
+	for range 1000 {
+		if db.Stats().OpenTransactions == 0 {
+			return
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("a transaction that is forgotten is not found")
 }

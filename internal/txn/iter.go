@@ -231,7 +231,7 @@ func (it *Iter) refresh() {
 	it.tx.slot.Enter()
 	it.rs = it.tx.state()
 	it.rs.Ref()
-	it.tx.slot.Exit()
+	it.tx.exit()
 	it.sources = it.sources[:0]
 	it.addOwn()
 	if !it.addSorted() {

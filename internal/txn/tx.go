@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"runtime"
+
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/engine"
@@ -137,7 +139,7 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
-	defer tx.slot.Exit()
+	defer tx.exit()
 	if err := tx.state().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot}); err != nil || !f.Live() {
 		return nil, orNotFound(&f, err)
 	}
@@ -155,9 +157,16 @@ func (tx *Tx) Has(key []byte) (bool, error) {
 		tx.noteKey(key, hash)
 	}
 	tx.slot.Enter()
-	defer tx.slot.Exit()
+	defer tx.exit()
 	err := tx.state().Lookup(&f, key, hash, base.Visibility{Snapshot: tx.snapshot})
 	return f.Live(), err
+}
+
+// exit leaves the epoch. Until then tx is in use, though nothing else of it may be: a transaction
+// that is never ended is found by the collector once it is not, and its slot given back.
+func (tx *Tx) exit() {
+	tx.slot.Exit()
+	runtime.KeepAlive(tx)
 }
 
 func orNotFound(f *tree.Found, err error) error {
@@ -181,7 +190,7 @@ func (tx *Tx) own(f *tree.Found, key []byte, hash uint64) error {
 		return nil
 	}
 	tx.slot.Enter()
-	defer tx.slot.Exit()
+	defer tx.exit()
 	for i := len(tx.spills) - 1; i >= 0; i-- {
 		done, err := tx.spills[i].Run.Lookup(f, key, hash, vis, &cover)
 		if err != nil {
