@@ -23,7 +23,7 @@ func (e *Engine) close() error {
 	if !e.cfg.ReadOnly {
 		err = e.shutDown()
 	}
-	return errors.Join(err, e.release0())
+	return errors.Join(err, e.giveBack())
 }
 
 // shutDown brings a writable store to rest.

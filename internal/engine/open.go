@@ -30,7 +30,7 @@ func Open(cfg config.Config) (*Engine, error) {
 	}
 	e := newEngine(cfg)
 	if err := e.open0(); err != nil {
-		e.release0()
+		e.giveBack()
 		return nil, reserve.SpaceError(err)
 	}
 	return e, nil
@@ -196,8 +196,8 @@ func (e *Engine) openTables(state *manifest.State) error {
 	return err
 }
 
-// release0 gives back what a failed or finished engine holds.
-func (e *Engine) release0() error {
+// giveBack gives back what a failed or finished engine holds.
+func (e *Engine) giveBack() error {
 	e.stop()
 	e.background.Wait()
 	e.closeSegments()
