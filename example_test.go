@@ -35,12 +35,14 @@ func Example() {
 		}
 		return nil
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	// README: to here
-	fmt.Println(err)
+
 	// Output:
 	// fruit/apple is green
 	// fruit/cherry is red
-	// <nil>
 }
 
 // must is for the examples below, which are about something else than errors.
