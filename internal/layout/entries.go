@@ -28,17 +28,16 @@ type Entry struct {
 	ValuePages []int // bytes on disk of each
 }
 
-// ValuePages returns how many pages a value heap is cut into.
-func ValuePages(heap int) int { return (heap + block.MaxPageBytes - 1) / block.MaxPageBytes }
+// valuePages returns how many pages a value heap is cut into.
+func valuePages(heap int) int { return (heap + block.MaxPageBytes - 1) / block.MaxPageBytes }
 
 // IndexWriter gathers the raw index pages; they are sealed when it is known
 // where in the file they stand.
 type IndexWriter struct {
-	Pages      [][]byte
-	prev       []byte // the fence before
-	Bytes      int    // of all pages
-	FenceBytes int    // of all fences
-	Blocks     int    // how many were added
+	Pages  [][]byte
+	prev   []byte // the fence before
+	Bytes  int    // of all pages
+	Blocks int    // how many were added
 }
 
 // Add adds the entry of the next block.
@@ -51,7 +50,6 @@ func (w *IndexWriter) Add(e *Entry) {
 	w.Pages[at] = appendEntry(w.Pages[at], e, block.CommonPrefix(w.prev, e.Fence))
 	w.prev = append(w.prev[:0], e.Fence...)
 	w.Bytes += len(w.Pages[at]) - before
-	w.FenceBytes += len(e.Fence)
 	w.Blocks++
 }
 
@@ -88,7 +86,7 @@ func decodeEntry(d *decoder, e *Entry, prev, buf []byte) {
 		d.fail()
 	}
 	e.ValuePages = e.ValuePages[:0]
-	for i := 0; i < ValuePages(e.ValueHeap) && !d.bad; i++ {
+	for i := 0; i < valuePages(e.ValueHeap) && !d.bad; i++ {
 		e.ValuePages = append(e.ValuePages, d.size(block.OverheadBytes+1, block.MaxStoredBytes))
 	}
 }

@@ -55,7 +55,7 @@ func (x *Index) End(i int) int64 {
 
 // JumboPages returns the sizes on disk of the value pages of a jumbo block.
 func (x *Index) JumboPages(b *Block) []uint32 {
-	return x.jumbo[b.ValuePage:][:ValuePages(int(b.ValueHeap))]
+	return x.jumbo[b.ValuePage:][:valuePages(int(b.ValueHeap))]
 }
 
 // NewIndex makes an index for so many blocks. Memory for many is taken when they are
