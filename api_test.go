@@ -249,9 +249,10 @@ var calls = map[string]func(db *cairn.DB) error{
 		}
 		return tx.Commit()
 	},
-	"Sync":    func(db *cairn.DB) error { return db.Sync() },
-	"Compact": func(db *cairn.DB) error { return db.Compact(context.Background(), cairn.Range{}) },
-	"Verify":  func(db *cairn.DB) error { _, err := db.Verify(context.Background()); return err },
+	"Sync":         func(db *cairn.DB) error { return db.Sync() },
+	"Compact":      func(db *cairn.DB) error { return db.Compact(context.Background(), cairn.Range{}) },
+	"Verify":       func(db *cairn.DB) error { _, err := db.Verify(context.Background()); return err },
+	"Write of nil": func(db *cairn.DB) error { return db.Write(nil) },
 	"empty Write": func(db *cairn.DB) error {
 		return db.Write(cairn.NewBatch())
 	},

@@ -117,7 +117,7 @@ func (db *DB) Delete(key []byte) error {
 // nil is an empty batch.
 func (db *DB) Write(b *Batch) error {
 	if b == nil {
-		return nil
+		b = new(Batch)
 	}
 	if b.err != nil {
 		return b.err

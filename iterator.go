@@ -34,7 +34,9 @@ func (tx *Tx) iter(r Range) *txn.Iter {
 // an end or has failed (Err, which View and Update do not look at: return it from their
 // functions), and stays off until First, Last, Seek or SeekLT. It
 // ends with its transaction, and is for the same goroutine. An open iterator that
-// stands somewhere keeps the memory it reads from; close it when done.
+// stands somewhere keeps the memory it reads from; one of a transaction that has
+// written more than fits into memory keeps what the tables of that take, about two
+// keys each, from when it is made. Close it when done.
 type Iterator struct {
 	it  *txn.Iter
 	err error

@@ -11,11 +11,17 @@ import (
 	"github.com/cairndb/cairn"
 )
 
-// fill writes more than the first log segments of a store hold.
+// fill writes more than the first log segments of a store hold, every fifth commit being durable.
 func fill(t *testing.T, db *cairn.DB) error {
 	t.Helper()
 	for i := range 200 {
-		if err := db.Put([]byte{0, byte(i)}, []byte(strings.Repeat("v", 64<<10))); err != nil {
+		err := db.Update(func(tx *cairn.Tx) error {
+			if i%5 == 0 {
+				tx.SetDurability(cairn.Durable)
+			}
+			return tx.Put([]byte{0, byte(i)}, []byte(strings.Repeat("v", 64<<10)))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -80,9 +86,16 @@ func TestStoreStaysInItsDirectory(t *testing.T) {
 // TestRenamedDirectory: a store whose directory is renamed makes no files any more, and says
 // why; least of all in the store that has its name then. Back in its place it goes on.
 func TestRenamedDirectory(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		t.Run(durability.String(), func(t *testing.T) { renameAndBack(t, durability) })
+	}
+}
+
+func renameAndBack(t *testing.T, durability cairn.Durability) {
+	t.Helper()
 	dir := t.TempDir()
 	name, away := filepath.Join(dir, "data"), filepath.Join(dir, "away")
-	db, err := cairn.Open(name, nil)
+	db, err := cairn.Open(name, &cairn.Options{Durability: durability})
 	check(t, err)
 	put(t, db, "a", "1")
 	check(t, os.Rename(name, away))

@@ -84,9 +84,11 @@ type Options struct {
 	// Memory bounds, in bytes, what the store keeps in memory: memtables,
 	// decoded pages, point indexes, table metadata. Outside it are the Go runtime's
 	// own (allow 16 MiB), a batch before it is written, range deletes that are not yet
-	// applied (counted, not bounded), the log that Open replays after a crash, and what
-	// callers keep alive: copies they asked for, and memtables an idle iterator stands on. Up to 64 MiB stay for a second after Close,
-	// for the next store of the process. Default: a quarter of what the
+	// applied and the bounds of tables, each as long as a key (both counted, not
+	// bounded), the log that Open replays after a crash, and what callers keep alive:
+	// copies they asked for, memtables an idle iterator stands on, and the tables of a
+	// large transaction's writes that its iterators have from when they were made. Up
+	// to 64 MiB stay for a second after Close, for the next store of the process. Default: a quarter of what the
 	// process may use (physical memory or control group), 512 MiB where the system does
 	// not say (Windows and the BSDs), and no more than that with 32 bit. Least: 1 MiB.
 	Memory int64

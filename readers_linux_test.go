@@ -1,13 +1,17 @@
 package cairn_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // TestReaderOnOverlay: the lock file of a store in a lower layer is another one once it has been opened for
@@ -34,4 +38,48 @@ func TestReaderOnOverlay(t *testing.T) {
 	defer w.Close()
 	put(t, w, "a", "2")
 	wantValue(t, r, "a", "2")
+}
+
+// lockedFS counts who takes a lock.
+type lockedFS struct {
+	vfs.FS
+	locks int
+}
+
+func (f *lockedFS) Watch(name string) (vfs.Watch, error) { return f.FS.(vfs.Watcher).Watch(name) }
+
+func (f *lockedFS) Lock(name string, shared bool) (io.Closer, error) {
+	f.locks++
+	return f.FS.Lock(name, shared)
+}
+
+// TestReaderWhileAStoreIsMade: a reader that found the lock file empty, as it is for a moment, took the lock, and the
+// writer that had just made the file was told that the store is locked.
+func TestReaderWhileAStoreIsMade(t *testing.T) {
+	d := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(d, "LOCK"), nil, 0o644))
+	fsys := &lockedFS{FS: vfs.OS()}
+	for _, made := range []bool{false, true} {
+		db, err := cairn.Open(d, &cairn.Options{ReadOnly: true, FS: fsys})
+		if made {
+			check(t, err)
+			check(t, db.Close())
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("no store: %v", err)
+		}
+		if fsys.locks > 0 {
+			t.Errorf("made %v: a lock was taken", made)
+		}
+		if db, err = cairn.Open(d, nil); err == nil {
+			err = db.Close()
+		}
+		check(t, err)
+	}
+	check(t, os.Truncate(filepath.Join(d, "LOCK"), 0)) // as versions before have left it
+	db, err := cairn.Open(d, &cairn.Options{ReadOnly: true, FS: fsys})
+	check(t, err)
+	check(t, db.Close())
+	if fsys.locks == 0 {
+		t.Error("an empty lock file of a store was not locked")
+	}
 }

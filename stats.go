@@ -67,11 +67,12 @@ type Stats struct {
 	Pages int64
 	// PointIndexes is the memory of the tables' point indexes.
 	PointIndexes int64
-	// PinnedBytes is memory that cannot be given up because slices handed out by
-	// Get, or iterators, still use it.
+	// PinnedBytes is memory of decoded pages that cannot be given up because slices
+	// handed out by Get, iterators or merges use it.
 	PinnedBytes int64
-	// HeapCopies counts values that Get copied to the Go heap, because an eighth of
-	// the memory was pinned already.
+	// HeapCopies counts values that Get copied to the Go heap, because slices handed
+	// out before kept an eighth of the memory already: memtables and pages, each
+	// counted for every transaction that has slices of it.
 	HeapCopies int64
 	// PageMisses counts pages read from disk, PageEvictions pages given up for
 	// others, since Open.

@@ -137,7 +137,8 @@ func (tx *Tx) Delete(key []byte) error {
 }
 
 // DeleteRange removes every key in r. Its cost does not depend on how many there
-// are. An empty range, one whose Low is not below its High, is no error.
+// are. An empty range, one whose Low is not below its High, is no error; a bound that
+// is too long for a key is ErrKeyTooLarge, which ranges to be read do not mind.
 func (tx *Tx) DeleteRange(r Range) error {
 	if tx.tx == nil {
 		return ErrTxClosed

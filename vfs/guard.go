@@ -13,11 +13,26 @@ type Guard interface {
 	Check() error
 }
 
+// DirKeeper is what Lock returns where a directory can be made durable without its name. It is
+// optional. Its methods may be called by any number of goroutines.
+type DirKeeper interface {
+	// KeepDir keeps the lock file's directory open until the lock is let go of, if that has the
+	// name dir. Failing changes nothing, and keeping it twice is fine.
+	KeepDir(dir string) error
+	// SyncKept is FS.SyncDir of the directory that is kept, if dir was its name: it takes no
+	// descriptor, and the name may lead elsewhere by now. If none is kept the error matches
+	// ErrNotAttempted.
+	SyncKept(dir string) error
+}
+
 // Guarded is fsys for whoever holds a lock in the only directory that it changes: before a
-// name is made, changed or removed there, or made durable, check is asked. So a store whose
-// directory was renamed does not write into the one that has its name now.
-func Guarded(fsys FS, check func() error) FS {
-	g := &guarded{fsys, check}
+// name is made, changed or removed there, or made durable, the lock is asked. So a store whose
+// directory was renamed does not write into the one that has its name now. If a DirKeeper has
+// the lock, names that are there are made durable all the same, and where there is no
+// descriptor left.
+func Guarded(fsys FS, lock Guard) FS {
+	g := &guarded{FS: fsys, lock: lock}
+	g.keeper, _ = lock.(DirKeeper)
 	if u, ok := fsys.(Unlinker); ok {
 		return &guardedUnlinker{g, u}
 	}
@@ -26,7 +41,8 @@ func Guarded(fsys FS, check func() error) FS {
 
 type guarded struct {
 	FS
-	check func() error
+	lock   Guard
+	keeper DirKeeper // or nil
 }
 
 // FreeSpace implements SpaceTeller where the file system does.
@@ -38,45 +54,57 @@ func (g *guarded) FreeSpace(dir string) (int64, error) {
 }
 
 func (g *guarded) Create(name string) (File, error) {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return nil, err
 	}
 	return g.FS.Create(name)
 }
 
 func (g *guarded) OpenReadWrite(name string) (File, error) {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return nil, err
 	}
 	return g.FS.OpenReadWrite(name)
 }
 
 func (g *guarded) Remove(name string) error {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return err
 	}
 	return g.FS.Remove(name)
 }
 
 func (g *guarded) Rename(oldname, newname string) error {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return err
 	}
 	return g.FS.Rename(oldname, newname)
 }
 
 func (g *guarded) Link(oldname, newname string) error {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return err
 	}
 	return g.FS.Link(oldname, newname)
 }
 
 func (g *guarded) SyncDir(dir string) error {
-	if err := g.check(); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotAttempted, err)
+	err := g.lock.Check()
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNotAttempted, err)
+	} else {
+		err = g.FS.SyncDir(dir)
 	}
-	return g.FS.SyncDir(dir)
+	switch {
+	case g.keeper == nil:
+	case err == nil:
+		_ = g.keeper.KeepDir(dir) // or the next time
+	case errors.Is(err, ErrNotAttempted):
+		if kept := g.keeper.SyncKept(dir); !errors.Is(kept, ErrNotAttempted) {
+			return kept
+		}
+	}
+	return err
 }
 
 type guardedUnlinker struct {
@@ -85,7 +113,7 @@ type guardedUnlinker struct {
 }
 
 func (g *guardedUnlinker) Unlink(name string) (free func(), err error) {
-	if err := g.check(); err != nil {
+	if err := g.lock.Check(); err != nil {
 		return nil, err
 	}
 	return g.u.Unlink(name)

@@ -21,7 +21,16 @@ var errHeld = errors.New("lock is held")
 var errReplaced = errors.New("lock file is being replaced")
 
 // errForeign: who holds a lock would be written over something else.
-var errForeign = errors.New("it is no lock file of a store: it holds something else")
+var errForeign = foreignError{}
+
+type foreignError struct{}
+
+func (foreignError) Error() string {
+	return "it is no lock file of a store, or a damaged one: it holds something else. Move it away, if nobody has the store open"
+}
+
+// Is reports whether target is fs.ErrExist.
+func (foreignError) Is(target error) bool { return target == fs.ErrExist }
 
 const (
 	lockTries = 100
@@ -104,6 +113,12 @@ type osLock struct {
 	page   []byte // of Share; nil: it has not been called, or failed
 	once   sync.Once
 	err    error
+
+	mu struct {
+		sync.Mutex
+		dir    *os.File // of KeepDir; nil: none is kept
+		closed bool
+	}
 }
 
 // Check implements Guard.
@@ -154,6 +169,11 @@ func (l *osLock) Close() error {
 	l.once.Do(func() {
 		if !l.shared {
 			_ = l.hide() // what it says is for messages only, but for what Share has shared
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mu.closed = true; l.mu.dir != nil {
+			l.mu.dir.Close()
 		}
 		l.err = errors.Join(unlockHandle(l.f), l.f.Close())
 	})

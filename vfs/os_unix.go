@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 
@@ -39,6 +40,43 @@ func syncDir(dir string) error {
 	}
 	err = d.Sync()
 	return errors.Join(err, d.Close())
+}
+
+// KeepDir implements DirKeeper.
+func (l *osLock) KeepDir(dir string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.dir != nil || l.mu.closed || filepath.Clean(dir) != filepath.Dir(l.name) {
+		return nil
+	}
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	if !l.isIn(d) {
+		return errors.Join(&fs.PathError{Op: "keep", Path: dir, Err: errReplaced}, d.Close())
+	}
+	l.mu.dir = d
+	return nil
+}
+
+// isIn reports whether the lock file is in the directory d under its name.
+func (l *osLock) isIn(d *os.File) bool {
+	var named, mine unix.Stat_t
+	err := errors.Join(
+		control(d, func(fd int) error { return unix.Fstatat(fd, filepath.Base(l.name), &named, unix.AT_SYMLINK_NOFOLLOW) }),
+		control(l.f, func(fd int) error { return unix.Fstat(fd, &mine) }))
+	return err == nil && named.Dev == mine.Dev && named.Ino == mine.Ino
+}
+
+// SyncKept implements DirKeeper.
+func (l *osLock) SyncKept(dir string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.dir == nil || filepath.Clean(dir) != filepath.Dir(l.name) {
+		return ErrNotAttempted
+	}
+	return l.mu.dir.Sync()
 }
 
 // lastCall is the call that a file made last: the next one uses it again, so that a sync

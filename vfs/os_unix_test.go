@@ -371,3 +371,43 @@ func TestFreeSpaceOfTheSystem(t *testing.T) {
 		t.Errorf("%d bytes free where nothing is", n)
 	}
 }
+
+// TestKeptDirectory: whoever has the lock can sync its directory without a name or a descriptor, and no other one.
+func TestKeptDirectory(t *testing.T) {
+	dir := t.TempDir()
+	name, away := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, d := range []string{name, away} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := vfs.OS().Lock(filepath.Join(name, "LOCK"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := lock.(vfs.DirKeeper)
+	if err := k.SyncKept(name); !errors.Is(err, vfs.ErrNotAttempted) {
+		t.Errorf("nothing is kept: %v", err)
+	}
+	if err := errors.Join(k.KeepDir(away), os.Rename(name, name+"2"), os.Rename(away, name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.KeepDir(name); err == nil {
+		t.Error("kept a directory that the lock file is not in")
+	}
+	if err := errors.Join(os.Rename(name, away), os.Rename(name+"2", name), k.KeepDir(name+"/"), k.KeepDir(name), os.Rename(name, name+"2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.SyncKept(name); err != nil {
+		t.Errorf("kept, and renamed since: %v", err)
+	}
+	if err := k.SyncKept(away); !errors.Is(err, vfs.ErrNotAttempted) {
+		t.Errorf("another directory: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.SyncKept(name); err == nil {
+		t.Error("synced after the lock was let go of")
+	}
+}

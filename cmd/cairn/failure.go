@@ -34,6 +34,15 @@ func (e *keyError) Error() string {
 
 func (e *keyError) Unwrap() error { return e.err }
 
+// closeError is what went wrong when a store was closed after what was asked for was done.
+type closeError struct{ err error }
+
+func (e *closeError) Error() string {
+	return "what was asked for is done and stays, but then the store could not be closed well: " + message(e.err)
+}
+
+func (e *closeError) Unwrap() error { return e.err }
+
 // withKey adds key and store to the errors that do not name them.
 func withKey(err error, dir string, key []byte) error {
 	if err == nil || errors.Is(err, errReaderGone) || errors.As(err, new(*outputError)) {
@@ -105,11 +114,14 @@ func offsetOf(e *cairn.CorruptionError) *int64 {
 // message is what and where, in one line.
 func message(err error) string {
 	var keyed *keyError
+	var closing *closeError
 	var corrupt *cairn.CorruptionError
 	var locked *cairn.LockedError
 	switch {
 	case errors.As(err, &keyed):
 		return keyed.Error()
+	case errors.As(err, &closing):
+		return closing.Error()
 	case errors.As(err, &locked):
 		return lockedMessage(locked)
 	case errors.As(err, new(*damageError)):

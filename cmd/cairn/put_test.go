@@ -38,6 +38,16 @@ func TestPutFromStdinAndFile(t *testing.T) {
 	cli(t, "get", dir, "f").ok(t, "line\n")
 }
 
+// TestPutInDamagedStore: what Close cannot do is no word about the pair.
+func TestPutInDamagedStore(t *testing.T) {
+	dir := newStore(t, "a", "1")
+	flip(t, table1(t, dir), 70)
+	cli(t, "put", dir, "c", "3").fails(t, exitCorrupt, "done and stays", "corruption")
+	if r := cli(t, "get", dir, "c"); r.code != 0 || r.out != "3" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestPutJSON(t *testing.T) {
 	dir := newStore(t)
 	cli(t, "put", "--json", dir, "k", "four").ok(t, `{"key":"k","value_bytes":4,"durability":"durable"}`+"\n")

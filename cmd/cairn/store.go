@@ -77,7 +77,11 @@ func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, fn func
 	}
 	a.warnOfDropped(dir, db.Stats().Recovery)
 	err = fn(db)
-	return errors.Join(err, db.Close())
+	closed := db.Close()
+	if err == nil && closed != nil && !opts.ReadOnly {
+		return &closeError{closed}
+	}
+	return errors.Join(err, closed)
 }
 
 // open is cairn.Open with a wait for the lock that a signal can end.

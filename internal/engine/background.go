@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -25,7 +26,9 @@ const (
 )
 
 func (e *Engine) startBackground() {
-	loops := []func(){func() { e.indexer.Run(e.stopped) }}
+	var indexing context.Context
+	indexing, e.stopIndexing = context.WithCancel(e.stopped)
+	loops := []func(){func() { e.indexer.Run(indexing) }}
 	if e.follower != nil {
 		loops = append(loops, func() { e.follower.Poll(e.stopped) })
 	} else {

@@ -38,6 +38,7 @@ func (e *Engine) shutDown() error {
 	c.wakeAll()
 	failed := c.failed
 	c.mu.Unlock()
+	e.stopIndexing()
 
 	if !e.closesWell() {
 		e.tables.Hurry()

@@ -78,15 +78,16 @@ type Engine struct {
 		free int64
 	}
 
-	background sync.WaitGroup
-	removing   sync.WaitGroup // of files, at the end of Close
-	stop       context.CancelFunc
-	stopped    context.Context
-	wake       chan struct{} // the keeper's
-	wakeMerge  chan struct{} // the compactor's
-	wakeFlush  chan struct{} // the flusher's, where it waits to try again
-	spaceShort atomic.Bool   // the last attempt to make a segment found no space
-	restShort  atomic.Bool   // the last merge of everything did
+	background   sync.WaitGroup
+	removing     sync.WaitGroup // of files, at the end of Close
+	stop         context.CancelFunc
+	stopped      context.Context
+	stopIndexing context.CancelFunc // before Close makes tables that nobody reads
+	wake         chan struct{}      // the keeper's
+	wakeMerge    chan struct{}      // the compactor's
+	wakeFlush    chan struct{}      // the flusher's, where it waits to try again
+	spaceShort   atomic.Bool        // the last attempt to make a segment found no space
+	restShort    atomic.Bool        // the last merge of everything did
 
 	counters report.Counters
 	recovery report.RecoveryStats

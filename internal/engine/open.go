@@ -29,7 +29,7 @@ func Open(cfg config.Config) (*Engine, error) {
 		return nil, err
 	}
 	e := newEngine(cfg)
-	if err := e.open0(); err != nil {
+	if err := e.open(); err != nil {
 		e.giveBack()
 		return nil, reserve.SpaceError(err)
 	}
@@ -68,7 +68,7 @@ func newEngine(cfg config.Config) *Engine {
 	return e
 }
 
-func (e *Engine) open0() error {
+func (e *Engine) open() error {
 	made, err := directory.Make(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (e *Engine) share() {
 // guard keeps to the directory whose lock is held, wherever its name leads to (E12).
 func (e *Engine) guard() {
 	if lock, ok := e.lock.(vfs.Guard); ok {
-		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock.Check)
+		e.cfg.FS = vfs.Guarded(e.cfg.FS, lock)
 		e.tables.FS, e.ledger.FS, e.logs.FS = e.cfg.FS, e.cfg.FS, e.cfg.FS
 		e.reserve = reserve.New(e.cfg.FS, e.path(base.FileReserve, 0))
 	}

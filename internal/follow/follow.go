@@ -77,26 +77,49 @@ func (f *Follower) Open() error {
 	return err
 }
 
-// begin watches the lock file. Where that cannot be had it takes the lock, shared; it makes no file, without
-// which nobody can be writing.
+// begin watches the lock file. Where that cannot be had it takes the lock, shared; but it makes no file, without
+// which nobody can be writing, and is not in the way of whoever is just making the store.
 func (f *Follower) begin() error {
-	err := errors.ErrUnsupported
-	if w, ok := f.FS.(vfs.Watcher); ok {
-		var watch vfs.Watch
-		if watch, err = w.Watch(f.lockName()); err == nil {
-			var holder vfs.Holder
-			if holder, err = watch.Holder(); err == nil && holder != vfs.Hidden {
-				f.watch, f.page = watch, shm.NewReader(watch.Bytes())
-				return nil
-			}
-			watch.Close()
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	err := f.beginWatch()
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !f.made() {
 		return nil
+	}
+	if err = f.beginWatch(); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil // the lock file was whole before the store was made
 	}
 	f.lock, err = directory.Lock(f.FS, f.Dir, true, f.Timeout)
 	return err
+}
+
+// beginWatch watches the lock file, unless its holder lets nobody.
+func (f *Follower) beginWatch() error {
+	w, ok := f.FS.(vfs.Watcher)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	watch, err := w.Watch(f.lockName())
+	if err != nil {
+		return err
+	}
+	holder, err := watch.Holder()
+	if err == nil && holder == vfs.Hidden {
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		watch.Close()
+		return err
+	}
+	f.watch, f.page = watch, shm.NewReader(watch.Bytes())
+	return nil
+}
+
+// made reports whether there is a store, as far as can be told.
+func (f *Follower) made() bool {
+	current, err := f.FS.Open(filepath.Join(f.Dir, base.FileName(base.FileCurrent, 0)))
+	if err == nil {
+		current.Close()
+	}
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // CatchUp brings the view up to date with what is shown now. It makes no system call if that is nothing new.

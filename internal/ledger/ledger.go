@@ -158,7 +158,7 @@ func (l *Ledger) Confirm(last uint64) error {
 	return err
 }
 
-// SyncDir makes the entries of the store's directory durable. A failure is final,
+// SyncDir makes the entries of the store's directory durable, wherever that is by now. A failure is final,
 // like that of a file's sync, unless the sync was not even attempted.
 func (l *Ledger) SyncDir() error {
 	err := l.FS.SyncDir(l.Dir)

@@ -388,8 +388,8 @@ type Record struct {
 	frame.Entry
 }
 
-// Tag returns the hash tag of record i < Len without touching its entry, and
-// whether the record is a range delete, whose tag says nothing.
+// Tag returns the hash tag of record i < Len without touching its entry. That of a
+// range delete says nothing.
 func (t *Table) Tag(i int) uint32 { return t.tag[i] }
 
 // Record returns record i < Len.

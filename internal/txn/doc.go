@@ -23,5 +23,6 @@
 //
 // Slices from Get last until the transaction ends: it pins the memtable or page
 // they stand in, or copies them where much is pinned already. An iterator keeps
-// memory alive only while it stands somewhere.
+// memory alive only while it stands somewhere, but for the tables of its transaction's
+// own writes, which it keeps from when it is made.
 package txn
