@@ -44,7 +44,7 @@ func (osFS) Link(oldname, newname string) error { return os.Link(oldname, newnam
 func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, dirMode) }
 
 func (osFS) List(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ func openNoFollow(name string, flag int) (*os.File, error) {
 	return os.OpenFile(name, flag, fileMode)
 }
 
+func openDir(name string) (*os.File, error) { return os.Open(name) }
+
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
