@@ -71,8 +71,8 @@ type Stats struct {
 	// handed out by Get, iterators or merges use it.
 	PinnedBytes int64
 	// HeapCopies counts values that Get copied to the Go heap, because slices handed
-	// out before kept an eighth of the memory already: memtables and pages, each
-	// counted for every transaction that has slices of it.
+	// out before kept an eighth of the memory already: memtables as a whole, and pages,
+	// counted for every transaction that has slices of one.
 	HeapCopies int64
 	// PageMisses counts pages read from disk, PageEvictions pages given up for
 	// others, since Open.

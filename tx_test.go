@@ -422,6 +422,24 @@ func TestSlicesLast(t *testing.T) {
 	}
 }
 
+// TestManyTransactionsReadOneMemtable: what all of them keep is one memtable, so none has to copy.
+func TestManyTransactionsReadOneMemtable(t *testing.T) {
+	db := openAt(t, "/db", inMemory(&cairn.Options{Memory: 64 << 20}))
+	value := strings.Repeat("v", 20000)
+	put(t, db, "a", value)
+	for range 200 {
+		tx, err := db.Begin(false)
+		check(t, err)
+		defer tx.Rollback()
+		if got, err := tx.Get(b("a")); err != nil || string(got) != value {
+			t.Fatalf("%.20q, %v", got, err)
+		}
+	}
+	if n := db.Stats().HeapCopies; n > 0 {
+		t.Errorf("%d values were copied", n)
+	}
+}
+
 // ownSlices adds slices of the transaction's own writes to got, then writes until
 // it has spilled more than once.
 func ownSlices(t *testing.T, tx *cairn.Tx, got map[int][]byte, value func(int) []byte) {

@@ -21,7 +21,7 @@ type Memory struct {
 
 	touched int64 // how far of the arena is touched, or is about to be
 
-	refs atomic.Int32
+	refs atomic.Int64 // and in the upper half how many of them are pins
 	free func(*Memory)
 }
 
@@ -111,6 +111,48 @@ func (m *Memory) Ref() { m.refs.Add(1) }
 // Unref drops a reference.
 func (m *Memory) Unref() {
 	if m.refs.Add(-1) == 0 {
+		m.free(m)
+	}
+}
+
+// Pins is told how many bytes slices that were handed out keep in memory.
+type Pins interface {
+	// Pin reports whether n bytes more may be kept.
+	Pin(n int64) bool
+	// Unpin ends what Pin counted.
+	Unpin(n int64)
+}
+
+const (
+	onePin  = 1<<32 + 1 // in refs: it is a reference, too
+	aPinned = 1 << 32   // refs of who is pinned are not less
+)
+
+// Pin takes a reference for slices of m that are handed out, unless that were too much for p,
+// for which m counts once, however many have pinned it. The caller holds a reference, or is
+// inside the epoch.
+func (m *Memory) Pin(p Pins) bool {
+	for {
+		n := m.refs.Load()
+		if n < aPinned && !p.Pin(int64(len(m.Buf))) {
+			return false
+		}
+		if m.refs.CompareAndSwap(n, n+onePin) {
+			return true
+		}
+		if n < aPinned {
+			p.Unpin(int64(len(m.Buf)))
+		}
+	}
+}
+
+// Unpin drops the reference of a Pin.
+func (m *Memory) Unpin(p Pins) {
+	n := m.refs.Add(-onePin)
+	if n < aPinned {
+		p.Unpin(int64(len(m.Buf)))
+	}
+	if n == 0 {
 		m.free(m)
 	}
 }

@@ -49,7 +49,7 @@ type Tx struct {
 	// What keeps slices from Get alive until the end.
 	mems        []*tree.Memory
 	pages       map[*cache.Page]struct{}
-	pinnedBytes int64
+	pinnedBytes int64 // of pages
 }
 
 // Begin starts a transaction.
@@ -226,10 +226,9 @@ func (tx *Tx) pinMemory(m *tree.Memory) bool {
 			return true
 		}
 	}
-	if !tx.mayPin(int64(len(m.Buf))) {
+	if !m.Pin(tx.e) {
 		return false
 	}
-	m.Ref()
 	tx.mems = append(tx.mems, m)
 	return true
 }
@@ -238,22 +237,16 @@ func (tx *Tx) pinPage(p *cache.Page) bool {
 	if _, ok := tx.pages[p]; ok {
 		return true
 	}
-	if !tx.mayPin(int64(len(p.Data()))) {
+	n := int64(len(p.Data()))
+	if !tx.e.Pin(n) {
 		return false
 	}
+	tx.pinnedBytes += n
 	if tx.pages == nil {
 		tx.pages = make(map[*cache.Page]struct{})
 	}
 	p.Pin()
 	tx.pages[p] = struct{}{}
-	return true
-}
-
-func (tx *Tx) mayPin(n int64) bool {
-	if !tx.e.Pin(n) {
-		return false
-	}
-	tx.pinnedBytes += n
 	return true
 }
 
@@ -297,7 +290,7 @@ func (tx *Tx) end() {
 		it.tx = nil // which begins again as another
 	}
 	for _, m := range tx.mems {
-		m.Unref()
+		m.Unpin(tx.e)
 	}
 	if len(tx.pages) > 0 { // of most transactions there is nothing of all this
 		for p := range tx.pages {
