@@ -102,7 +102,7 @@ func (s *Shape) MostRelaxed() bool {
 // LongCommit bytes are what commits take on average for which a segment's file is its arena even if they are synced: to
 // copy them to memory that was not touched takes as long as to write them. Only tests that want short ones to do
 // so change it, before they open a store.
-var LongCommit = 2 << 20
+var LongCommit = 384 << 10
 
 // MostLarge reports whether the next segment, whose first commit takes need bytes, is to hold commits so
 // large that no zeros should be written ahead of them.
