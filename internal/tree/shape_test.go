@@ -182,7 +182,7 @@ func TestMostLarge(t *testing.T) {
 	if s.MostLarge(largeCommit-1) || !s.MostLarge(largeCommit) || s.MostLong(LongCommit-1) || !s.MostLong(LongCommit) {
 		t.Error("the commit that waits for the segment decides")
 	}
-	s.Saw(1<<20, 1, true)
+	s.Saw(256<<10, 1, true)
 	want(true, "a large one")
 	if s.MostLong(0) {
 		t.Error("it is long")
