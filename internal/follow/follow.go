@@ -333,12 +333,29 @@ func (f *Follower) readAll(st *manifest.State, seen shm.Seen) error {
 	for _, l := range slices.Backward(layers) {
 		f.tail.layers = append(f.tail.layers, numbered{0, l})
 	}
+	if len(st.Segments) > 0 || !st.Clean {
+		if err := f.unchanged(st); err != nil {
+			f.tail.drop()
+			return err
+		}
+	}
 	if now, err := f.look(); err != nil || now.Turn != seen.Turn || now.Shown != seen.Shown {
 		f.tail.drop() // somebody has come who writes: there may be frames among them that must not be seen
 		return cmp.Or(err, errLost)
 	}
 	f.version, f.layers = st.Version, -1
 	return f.replace(seen, last)
+}
+
+// unchanged returns errLost if the manifest is not st any more. Whoever opens the store to write, and shows nothing
+// yet, makes tables of the log and removes it, and a segment that is provisional may be missing: the log would seem
+// to end before it.
+func (f *Follower) unchanged(st *manifest.State) error {
+	now, err := manifest.Recover(f.FS, f.Dir, true)
+	if err == nil && (now.Manifest != st.Manifest || now.NextFileNum != st.NextFileNum || now.LogStart != st.LogStart) {
+		err = errLost
+	}
+	return err
 }
 
 // replay replays the log of a store that nobody writes.
