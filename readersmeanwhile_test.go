@@ -190,6 +190,61 @@ func TestWriterComesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestWriterRecoversMeanwhile: a writer that opens the store, whose last one was killed, makes a table of the log and
+// removes that between a reader's look at the manifest and at the log, and shows nothing yet. The segment was
+// provisional, and one of those may be missing; but the log has not ended before this one.
+func TestWriterRecoversMeanwhile(t *testing.T) {
+	for _, opening := range []bool{false, true} {
+		t.Run(fmt.Sprintf("opening %v", opening), func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			m.AllowMaps() // provisional segments
+			failing, reader, writer := faultfs.New(m), &hookFS{FS: m}, &hookFS{FS: m}
+			first := openAt(t, "/db", &cairn.Options{FS: failing, Memory: 4 << 20, Durability: cairn.Relaxed})
+			put(t, first, "a", "1")
+			var r *cairn.DB
+			open := func() (err error) {
+				r, err = cairn.Open("/db", &cairn.Options{FS: reader, ReadOnly: true, Memory: 4 << 20})
+				return err
+			}
+			if !opening {
+				check(t, open())
+			}
+			failing.Add(faultfs.Rule{Kinds: faultfs.Mutations, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+			if err := first.Close(); !errors.Is(err, syscall.EIO) {
+				t.Fatalf("close: %v", err)
+			}
+			look, found := make(chan bool), make(chan error)
+			replays, goOn := make(chan bool), make(chan bool)
+			go func() {
+				<-look
+				err := error(nil)
+				if opening {
+					err = open()
+				}
+				if err == nil {
+					_, err = r.Get(b("a"))
+				}
+				found <- err
+			}()
+			writer.opens.Store(once(".log", func() {
+				reader.opens.Store(once(".log", func() {
+					replays <- true
+					<-goOn
+				}))
+				look <- true
+				<-replays
+			}))
+			w, err := cairn.Open("/db", &cairn.Options{FS: writer, Memory: 4 << 20})
+			check(t, err)
+			defer w.Close()
+			goOn <- true
+			check(t, <-found)
+			check(t, r.Close())
+		})
+	}
+}
+
 // TestReaderOfASwappedDirectory: a reader belongs to the store it has opened. It goes on with that while there is
 // nothing new, and else says that its directory has gone; never does it read another one.
 func TestReaderOfASwappedDirectory(t *testing.T) {

@@ -140,6 +140,58 @@ func TestLockOnFullDisk(t *testing.T) {
 	}
 }
 
+// TestHolderSharesItsOwn: as soon as somebody is seen to hold the lock, what an earlier holder has shared, who was
+// killed, is not to be seen any more.
+func TestHolderSharesItsOwn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "LOCK")
+	l, err := OS().Lock(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	watch, err := OS().(Watcher).Watch(name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("NOT TESTED on the file system of %s: %v", name, err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Close()
+	words := unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(watch.Bytes()))), 2) // the turn, and what is shared
+	var killed atomic.Uint64                                                                    // the turn of the last one
+	var over atomic.Bool
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for !over.Load() {
+			dead := killed.Load()
+			if holder, err := watch.Holder(); err != nil {
+				t.Error(err)
+				return
+			} else if holder == Holds && dead != 0 && words[0].Load() == dead && words[1].Load() == 1 {
+				t.Error("the lock is held, and shared is what somebody has who is dead")
+				return
+			}
+		}
+	})
+	for range 3000 {
+		l, err := OS().Lock(name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := l.(Sharer).Share()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(page))), 2)
+		shared[1].Store(1)
+		turn := shared[0].Load()
+		unix.Munmap(l.(*osLock).page)
+		l.(*osLock).f.Close() // as the system does
+		killed.Store(turn)
+	}
+	over.Store(true)
+	watching.Wait()
+}
+
 // TestMapBringsInOnePage: the device may be set to read ahead megabytes.
 func TestMapBringsInOnePage(t *testing.T) {
 	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))

@@ -30,7 +30,7 @@ type Watch interface {
 	// lock, or that the last one has left: while somebody watches, the first word does not become
 	// what it has been before. They must not be stored to.
 	Bytes() []byte
-	// Holder reports whether there is an exclusive holder.
+	// Holder reports whether there is an exclusive holder. If it Holds, Bytes are that one's by then, or zero.
 	Holder() (Holder, error)
 	// Check is that of Guard: it fails unless the lock file's name still leads to the file that is
 	// watched.

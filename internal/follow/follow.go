@@ -321,30 +321,29 @@ func (f *Follower) follow(st *manifest.State, was shm.Seen) error {
 func (f *Follower) readAll(st *manifest.State, seen shm.Seen) error {
 	f.tail.drop()
 	f.tail = tail{}
-	last, layers := st.LastSeq, []*tree.Layer(nil)
+	last := st.LastSeq
 	f.Recovery.DroppedBytes, f.Recovery.DroppedFrom = int64(st.Dropped.Bytes), st.Dropped.From
 	if len(st.Segments) > 0 || !st.Clean {
 		log, err := f.replay(st)
 		if err != nil {
 			return err
 		}
-		last, layers = log.NextSeq-1, log.Layers
-	}
-	for _, l := range slices.Backward(layers) {
-		f.tail.layers = append(f.tail.layers, numbered{0, l})
-	}
-	if len(st.Segments) > 0 || !st.Clean {
+		last = log.NextSeq - 1
+		for _, l := range slices.Backward(log.Layers) {
+			f.tail.layers = append(f.tail.layers, numbered{0, l})
+		}
 		if err := f.unchanged(st); err != nil {
 			f.tail.drop()
 			return err
 		}
 	}
-	if now, err := f.look(); err != nil || now.Turn != seen.Turn || now.Shown != seen.Shown {
+	now, err := f.look()
+	if err != nil || now.Turn != seen.Turn || now.Shown != seen.Shown {
 		f.tail.drop() // somebody has come who writes: there may be frames among them that must not be seen
 		return cmp.Or(err, errLost)
 	}
 	f.version, f.layers = st.Version, -1
-	return f.replace(seen, last)
+	return f.replace(now, last)
 }
 
 // unchanged returns errLost if the manifest is not st any more. Whoever opens the store to write, and shows nothing
