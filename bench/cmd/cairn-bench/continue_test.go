@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn/bench/internal/result"
 )
@@ -33,8 +35,19 @@ func TestContinue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := call(t.Context(), args("bbolt,pogreb")...); err == nil || !strings.Contains(err.Error(), "cannot be continued: the list of engines was") {
+	other := args("bbolt,pogreb")
+	killed := filepath.Join(other[slices.Index(other, "-dir")+1], "cairn-bench-tmp-1") // what the next run removes
+	if err := os.Mkdir(killed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(killed, whole.Started.Add(-time.Hour), whole.Started.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := call(t.Context(), other...); exitCode(err) != 2 || !strings.Contains(err.Error(), "cannot be continued: the list of engines was") {
 		t.Errorf("with another engine: %v", err)
+	}
+	if _, err := os.Stat(killed); err != nil {
+		t.Error("a run that was refused has removed something")
 	}
 	if after, _ := os.ReadFile(file); string(after) != string(before) {
 		t.Error("a run that was refused has changed the file")
@@ -69,7 +82,7 @@ func TestContinue(t *testing.T) {
 		if err := writeJSON(file, &other); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := call(t.Context(), args("bbolt,gomap")...); err == nil || !strings.Contains(err.Error(), name+" was") {
+		if _, _, err := call(t.Context(), args("bbolt,gomap")...); exitCode(err) != 2 || !strings.Contains(err.Error(), name+" was") {
 			t.Errorf("%s differs: %v", name, err)
 		}
 	}

@@ -74,7 +74,7 @@ func exitCode(err error) int {
 	case harness.Interrupted(err):
 		fmt.Fprintln(os.Stderr, "cairn-bench: interrupted; children killed, data removed")
 		return 130
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), harness.OfAnotherRun(err):
 		fmt.Fprintln(os.Stderr, "cairn-bench:", err)
 		return 2
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,11 +28,14 @@ func takeUp(run, before *result.Run) error {
 	return nil
 }
 
+// errOtherRun: what is to be gone on with is no part of this run.
+var errOtherRun = errors.New("the run cannot be continued")
+
 // sameRun returns in what the parts of a run differ, if they do.
 func sameRun(before, run *result.Run) error {
 	differ := func(what string, was, is any) error {
 		if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
-			return fmt.Errorf("the run cannot be continued: %s was %q and is %q (to begin anew, remove its file)", what, a, b)
+			return fmt.Errorf("%w: %s was %q and is %q (to begin anew, remove its file)", errOtherRun, what, a, b)
 		}
 		return nil
 	}

@@ -33,6 +33,12 @@ type Config struct {
 // removes the data and returns what was measured so far, which says that it is not
 // all, with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
+	run := describe(plan, cfg)
+	if cfg.Before != nil { // refused before anything is made or removed
+		if err := takeUp(run, cfg.Before); err != nil {
+			return nil, err
+		}
+	}
 	root, release, err := scratch.Make(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -40,12 +46,6 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	defer scratch.Remove(root)
 	defer release()
 	data.SavePool(root, cfg.Seed)
-	run := describe(plan, cfg)
-	if cfg.Before != nil {
-		if err := takeUp(run, cfg.Before); err != nil {
-			return nil, err
-		}
-	}
 	started := time.Now().Add(-run.Elapsed)
 	defer func() { run.Elapsed = time.Since(started) }()
 	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([][]time.Duration, len(plan.Tables))}
@@ -232,6 +232,9 @@ func (r *runner) storeDir() (string, error) {
 
 // Interrupted reports whether err of Run says that its context was cancelled.
 func Interrupted(err error) bool { return errors.Is(err, errInterrupted) }
+
+// OfAnotherRun reports whether err of Run says that Before is no part of the run.
+func OfAnotherRun(err error) bool { return errors.Is(err, errOtherRun) }
 
 // describe fills in everything of a run that is known beforehand.
 func describe(plan Plan, cfg Config) *result.Run {

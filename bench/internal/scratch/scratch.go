@@ -2,20 +2,27 @@ package scratch
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
-// prefix begins the names of the directories.
-const prefix = "cairn-bench-"
+// prefix begins the names of the directories; digits follow. Nobody else gives files such names.
+const prefix = "cairn-bench-tmp-"
 
-// mark is the locked file. It appears under its name only when it is locked already;
-// before, it has the other.
+// mark is the locked file. It appears under its name only when it is locked already and
+// says what it is; before, it has the other.
 const (
 	mark    = ".owner"
 	newMark = ".owner.new"
 )
+
+// about is what the mark says.
+const about = "The directory of a run of cairn-bench; the next one removes it if its owner was killed.\n"
 
 // unlockedFor is how old a mark must be whose owner has not come to lock it.
 const unlockedFor = time.Minute
@@ -30,9 +37,10 @@ func Make(dir string) (root string, release func(), err error) {
 	unready := filepath.Join(root, newMark)
 	file, err := os.OpenFile(unready, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		if err = lock(file); err == nil {
-			err = os.Rename(unready, filepath.Join(root, mark))
-		}
+		err = sign(file)
+	}
+	if err == nil {
+		err = os.Rename(unready, filepath.Join(root, mark))
 	}
 	if err != nil {
 		file.Close()
@@ -42,37 +50,73 @@ func Make(dir string) (root string, release func(), err error) {
 	return root, func() { file.Close() }, nil
 }
 
-// removeLeftovers removes what owners left that could not clean up.
+// sign makes a new file a mark.
+func sign(file *os.File) error {
+	if err := lock(file); err != nil {
+		return err
+	}
+	_, err := file.WriteString(about)
+	return err
+}
+
+// removeLeftovers removes what owners left that could not clean up: directories with names
+// that Make gives and a mark that is its own. Whatever else has such a name stays.
 func removeLeftovers(dir string) {
-	marks, _ := filepath.Glob(filepath.Join(dir, prefix+"*", mark))
-	for _, name := range marks {
-		removeUnowned(name)
-	}
-	unready, _ := filepath.Glob(filepath.Join(dir, prefix+"*", newMark))
-	for _, name := range unready {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > unlockedFor {
-			removeUnowned(name)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		root := filepath.Join(dir, e.Name())
+		if !named(e.Name()) || !is(root, fs.ModeDir) {
+			continue
 		}
-	}
-	all, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
-	for _, name := range all {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > unlockedFor {
-			_ = os.Remove(name) // only if it is empty: killed before there was a mark
+		switch unready := filepath.Join(root, newMark); {
+		case unowned(filepath.Join(root, mark), about):
+			Remove(root)
+		case old(unready) && alone(root) && unowned(unready, about, ""):
+			Remove(root)
+		case old(root):
+			_ = os.Remove(root) // only if it is empty: killed before there was a mark
 		}
 	}
 }
 
-// removeUnowned removes the directory of a mark that nobody has locked.
-func removeUnowned(name string) {
+// named reports whether a name is one that Make gives.
+func named(name string) bool {
+	digits, ok := strings.CutPrefix(name, prefix)
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// is reports whether path itself, not what it may link to, is of a type.
+func is(path string, what fs.FileMode) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == what
+}
+
+func old(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) > unlockedFor
+}
+
+// alone reports whether a directory holds one thing.
+func alone(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) == 1
+}
+
+// unowned reports whether a file is a mark, which says one of these, that nobody has locked.
+func unowned(name string, says ...string) bool {
+	if !is(name, 0) {
+		return false
+	}
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return
+		return false
 	}
-	unowned := lock(file) == nil
-	file.Close()
-	if unowned {
-		Remove(filepath.Dir(name))
+	defer file.Close()
+	if lock(file) != nil {
+		return false
 	}
+	text, err := io.ReadAll(io.LimitReader(file, int64(len(about))+1))
+	return err == nil && slices.Contains(says, string(text))
 }
 
 // Remove removes a directory into which this very process, or one that is just being
