@@ -78,9 +78,11 @@ func Grow(tables []Table) []Growth {
 	return slices.DeleteFunc(all, func(g Growth) bool { return len(g.Counts) < 2 })
 }
 
-// fill takes the figures of tables that only the number of keys tells apart.
+// fill takes the figures of tables that only the number of keys tells apart; of several
+// with the same number, the first's.
 func (g *Growth) fill(tables []Table) {
 	slices.SortStableFunc(tables, func(a, b Table) int { return cmp.Compare(a.Workload.N, b.Workload.N) })
+	tables = slices.CompactFunc(tables, func(a, b Table) bool { return a.Workload.N == b.Workload.N })
 	g.Workload = tables[0].Workload
 	for _, t := range tables {
 		g.Counts = append(g.Counts, t.Workload.N)

@@ -63,6 +63,21 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// A run may have one table twice, as one did whose workload was named twice: from a number
+// of keys to the same nothing grows, and the exponent is no number.
+func TestGrowthWithATableTwice(t *testing.T) {
+	run := growing()
+	run.Workloads = append(run.Workloads[:1:1], run.Workloads[0])
+	if all := Grow(Tabulate(run)); len(all) != 0 {
+		t.Errorf("one number of keys: %+v", all)
+	}
+	run = growing()
+	run.Workloads = append(run.Workloads, run.Workloads[0])
+	if all := Grow(Tabulate(run)); len(all) != 1 || fmt.Sprint(all[0].Counts) != "[100 10000 1000000]" || len(all[0].Times[0].Lines[0].Figures) != 3 {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestGrowthInMarkdown(t *testing.T) {
 	var out bytes.Buffer
 	if err := Markdown(&out, growing()); err != nil {

@@ -129,7 +129,7 @@ func (w Workload) counts(s Scale) []int {
 	}
 	var within []int
 	for _, n := range counts {
-		if n = min(n, s.OwnKeys); len(within) == 0 || within[len(within)-1] != n {
+		if n = min(n, s.OwnKeys); !slices.Contains(within, n) {
 			within = append(within, n)
 		}
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 func TestVariantsAreChosenByName(t *testing.T) {
-	for name, want := range map[string]string{"w1": "sound published", "w1/published": "published", "w1/sound": "sound", "load": "sound"} {
-		got, err := Choose([]string{name}, false)
+	for name, want := range map[string]string{"w1": "sound published", "w1/published": "published", "w1/sound": "sound", "load": "sound",
+		"w1/published,w1,w1/sound": "published sound"} { // what was named twice was run twice, and counted so
+		got, err := Choose(strings.Split(name, ","), false)
 		var variants []string
 		for _, w := range got {
 			variants = append(variants, w.Variant)
@@ -196,5 +197,17 @@ func TestArticlesBoundTheLargestCount(t *testing.T) {
 		if !strings.Contains(rec.NA[c.Key], "article") {
 			t.Errorf("%s: %q", c.Key, rec.NA[c.Key])
 		}
+	}
+}
+
+// Counts beyond the keys that records bring are all the same count.
+func TestCountsOfOwnKeysComeOnce(t *testing.T) {
+	w, err := Find("load")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := w.Cells(Scale{Counts: []int{100, 2, 50}, OwnKeys: 3, Sync: []bool{false}})
+	if len(cells) != 2 || cells[0].N != 3 || cells[1].N != 2 {
+		t.Errorf("%+v", cells)
 	}
 }

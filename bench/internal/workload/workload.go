@@ -124,7 +124,7 @@ func variants(name string) ([]Workload, error) {
 }
 
 // Choose returns the named workloads with all their variants, or one variant if the
-// name has it; no names means all of the quick or the full suite.
+// name has it, each once; no names means all of the quick or the full suite.
 func Choose(names []string, full bool) ([]Workload, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(All(), func(w Workload) bool { return w.Named || !full && (w.FullOnly || w.Variant == "published") }), nil
@@ -135,7 +135,15 @@ func Choose(names []string, full bool) ([]Workload, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen = append(chosen, found...)
+		for _, w := range found {
+			if !slices.ContainsFunc(chosen, w.same) {
+				chosen = append(chosen, w)
+			}
+		}
 	}
 	return chosen, nil
+}
+
+func (w Workload) same(other Workload) bool {
+	return w.Name == other.Name && w.Variant == other.Variant
 }
