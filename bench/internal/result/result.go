@@ -210,11 +210,15 @@ func (r *Run) Encode(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// Decode reads what Encode wrote.
+// Decode reads what Encode wrote, and nothing behind it.
 func Decode(rd io.Reader) (*Run, error) {
 	var r Run
-	if err := json.NewDecoder(rd).Decode(&r); err != nil {
+	in := json.NewDecoder(rd)
+	if err := in.Decode(&r); err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
+	}
+	if _, err := in.Token(); err != io.EOF {
+		return nil, fmt.Errorf("reading a result: more than one, or something else behind it, at offset %d", in.InputOffset())
 	}
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("reading a result: schema %q, want %q", r.Schema, Schema)

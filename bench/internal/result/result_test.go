@@ -77,6 +77,19 @@ func TestDecodeRefusesOtherSchemas(t *testing.T) {
 	}
 }
 
+// A file that holds more than one run used to be read as the first of them.
+func TestDecodeRefusesWhatIsBehind(t *testing.T) {
+	one := `{"schema":"cairn-bench/1"}`
+	for _, behind := range []string{one, "\n" + one, " x", "}", "\n]", "\x00"} {
+		if _, err := Decode(strings.NewReader(one + behind)); err == nil {
+			t.Errorf("with %q behind it it is read", behind)
+		}
+	}
+	if _, err := Decode(strings.NewReader("\n" + one + " \n\t\r\n")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBad(t *testing.T) {
 	run := &Run{}
 	for _, s := range []Status{OK, Void, Failed, Crashed, Hung, Absent} {
