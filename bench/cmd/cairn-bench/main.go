@@ -40,12 +40,22 @@ func command() *cobra.Command {
 		Short:         "compare embedded key-value stores on this machine",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          knownVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(runCommand(), listCommand(), reportCommand(), compareCommand())
 	root.SetArgs(doubleDashes(os.Args[1:]))
 	return root
+}
+
+// knownVerb is asked when the first argument names no command.
+func knownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("no command %q; cairn-bench -h lists them", args[0])}
+	}
+	return nil
 }
 
 // doubleDashes lets -suite be written for --suite, as Go's own tools do.
@@ -66,18 +76,21 @@ type usageError struct{ error }
 // errBadCells: the run was made, and cells of it do not count.
 var errBadCells = errors.New("cells do not count")
 
+// exitCode says on standard error what went wrong.
 func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(os.Stderr, "cairn-bench:", strings.TrimSuffix(line, "\n"))
+	}
 	var usage usageError
 	switch {
-	case err == nil:
-		return 0
 	case harness.Interrupted(err):
-		fmt.Fprintln(os.Stderr, "cairn-bench: interrupted; children killed, data removed")
+		fmt.Fprintln(os.Stderr, "cairn-bench: children killed, data removed")
 		return 130
 	case errors.As(err, &usage), harness.OfAnotherRun(err):
-		fmt.Fprintln(os.Stderr, "cairn-bench:", err)
 		return 2
 	}
-	fmt.Fprintln(os.Stderr, "cairn-bench:", err)
 	return 1
 }

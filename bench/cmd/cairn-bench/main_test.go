@@ -102,15 +102,70 @@ func TestListNamesEverything(t *testing.T) {
 }
 
 func TestWrongUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
 		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-n", "0"}, {"run", "-n", "5,x"}, {"run", "-n", "5,7,5"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
-		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-data-key", "id"},
+		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-timeout", "-1s"}, {"run", "-dir", file, "-n", "9", "-engines", "gomap"}, {"frob"}, {"run", "-data-key", "id"},
 		{"run", "-data", "missing.jsonl"}, {"run", "-data", "x.jsonl", "-values", "9"}, {"run", "-suite", "w1/loud"}, {"run", "-suite", "w1/published", "-values", "9"},
 	} {
 		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {
 			t.Errorf("%v: %v is exit code %d, want 2", args, err, exitCode(err))
 		}
+	}
+}
+
+// Where the figures are to go is looked at before they are measured: a run of hours used to
+// end with nothing because its file could not be written.
+func TestPlacesAreCheckedBeforehand(t *testing.T) {
+	dir := t.TempDir()
+	own, file := filepath.Join(dir, "own.jsonl"), filepath.Join(dir, "x")
+	if err := os.WriteFile(own, []byte("{\"id\":\"a\"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(own, filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	for want, args := range map[string][]string{
+		"-json " + dir + ": a directory":              {"-json", dir},
+		"-html " + dir + ": a directory":              {"-html", dir},
+		"-json x/y/z: no directory x/y":               {"-json", "x/y/z"},
+		"-html x/y/z: no directory x/y":               {"-html", "x/y/z"},
+		"-continue x/y/z: no directory x/y":           {"-continue", "x/y/z"},
+		"-json and -html name the same file, " + file: {"-json", filepath.Join(dir, ".", "x"), "-html", file},
+		"-json and -data name the same file":          {"-json", own, "-data", own},
+		"-html and -data name the same file":          {"-html", filepath.Join(dir, "link"), "-data", own},
+		"-json /proc/x: ":                             {"-json", "/proc/x"},
+	} {
+		if _, err := os.Stat("/proc/self"); err != nil && strings.Contains(want, "/proc") {
+			continue
+		}
+		out, _, err := call(t.Context(), append([]string{"run", "-suite", "w4/sound", "-n", "1", "-rounds", "1", "-engines", "gomap", "-sync", "off", "-settle=false", "-dir", t.TempDir()}, args...)...)
+		if exitCode(err) != 2 || !strings.HasPrefix(err.Error(), want) || out != "" {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What cannot be written at the end is told, and takes nothing away from what can.
+func TestAFullDiskAtTheEnd(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	args := []string{"run", "-suite", "w4/sound", "-n", "10", "-rounds", "1", "-engines", "gomap", "-sync", "off", "-settle=false", "-dir", t.TempDir()}
+	page := filepath.Join(t.TempDir(), "out.html")
+	out, _, err := call(t.Context(), append(args, "-json", "/dev/full", "-html", page)...)
+	if exitCode(err) != 1 || !strings.Contains(err.Error(), "not saved to /dev/full: ") || !strings.Contains(out, "| gomap") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if run, err := readRun(page); err != nil || len(run.Cells) != 1 {
+		t.Errorf("the other file: %v", err)
 	}
 }
 

@@ -112,11 +112,20 @@ func replace(name string, contents []byte) error {
 	if special(name) {
 		return os.WriteFile(name, contents, 0o644)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*")
+	made, err := beside(name, contents)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer os.Remove(made)
+	return os.Rename(made, name)
+}
+
+// beside writes a new file in the directory of a name.
+func beside(name string, contents []byte) (made string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".cairn-bench-*")
+	if err != nil {
+		return "", err
+	}
 	_, err = f.Write(contents)
 	if err == nil {
 		err = f.Chmod(0o644)
@@ -125,7 +134,8 @@ func replace(name string, contents []byte) error {
 		err = closing
 	}
 	if err != nil {
-		return err
+		os.Remove(f.Name())
+		return "", err
 	}
-	return os.Rename(f.Name(), name)
+	return f.Name(), nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,13 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if f.dir, err = harness.Place(f.dir); err != nil {
+	if err := f.checkPlaces(); err != nil {
+		return usageError{err}
+	}
+	asked := f.dir
+	if f.dir, err = harness.Place(asked); err != nil && asked != "" {
+		return usageError{fmt.Errorf("-dir: %w", err)}
+	} else if err != nil {
 		return err
 	}
 	machine, err := harness.Machine(f.dir)
@@ -127,16 +132,21 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil && (run == nil || len(run.Cells) == 0) {
 		return err
 	}
-	if err := errors.Join(f.write(cmd.OutOrStdout(), run), err); err != nil {
-		return err
-	}
-	if f.html != "" && f.html != noPage {
+	return errors.Join(err, f.finish(cmd, run))
+}
+
+// finish shows what was measured and writes it to files, each whether or not the others
+// can be written, and says what does not count.
+func (f *flags) finish(cmd *cobra.Command, run *result.Run) error {
+	shown, saved := show(cmd.OutOrStdout(), f.format, run), f.save(run)
+	if saved == nil && f.html != "" && f.html != noPage {
 		fmt.Fprintf(cmd.ErrOrStderr(), "cairn-bench: the report for browsers is %s\n", f.html)
 	}
+	var counts error
 	if bad := run.Bad(); len(bad) > 0 {
-		return fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
+		counts = fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
 	}
-	return nil
+	return errors.Join(shown, saved, counts)
 }
 
 // before reads what there is of a run to be continued; nil if nothing.
@@ -204,6 +214,8 @@ func (f *flags) check() error {
 		return fmt.Errorf("-rounds %d", f.rounds)
 	case f.time < 0:
 		return fmt.Errorf("-time %s", f.time)
+	case f.timeout < 0:
+		return fmt.Errorf("-timeout %s", f.timeout)
 	case f.data.Path == "" && (f.data.Key != "" || f.data.SkipBad):
 		return fmt.Errorf("-data-key and -data-skip-bad go with -data")
 	case f.data.Path != "" && f.values > 0:
@@ -221,28 +233,19 @@ func (f *flags) check() error {
 	if f.resume != "" {
 		f.json = f.resume
 	}
-	return f.choosePage()
+	f.choosePage()
+	return nil
 }
 
 // noPage is the -html for no file.
 const noPage = "none"
 
-// choosePage decides where the HTML report goes and that it can go there: to find out
-// after hours of measuring would be late.
-func (f *flags) choosePage() error {
+// choosePage decides whether there is an HTML report, and where.
+func (f *flags) choosePage() {
 	part := len(f.counts) > 0 || f.values > 0 || len(f.suite) > 0 || len(f.engines) > 0
-	switch {
-	case f.html == noPage: // it stays: this is asked more than once
-		return nil
-	case f.html == "" && (f.quick || f.full || !part):
+	if f.html == "" && (f.quick || f.full || !part) {
 		f.html = defaultPage
-	case f.html == "":
-		return nil
 	}
-	if info, err := os.Stat(filepath.Dir(f.html)); err != nil || !info.IsDir() {
-		return fmt.Errorf("-html %s: no directory %s", f.html, filepath.Dir(f.html))
-	}
-	return nil
 }
 
 // fitRounds: asked for, or as many as the time allows.
@@ -285,20 +288,6 @@ func duration(plan harness.Plan, syncDelay time.Duration) string {
 	}
 	once := harness.Rough(plan.EstimateOnce(syncDelay))
 	return fmt.Sprintf("one round: about %s; up to %d within %s", once, plan.Most, harness.Rough(plan.Budget))
-}
-
-func (f *flags) write(w io.Writer, run *result.Run) error {
-	if f.json != "" {
-		if err := writeJSON(f.json, run); err != nil {
-			return err
-		}
-	}
-	if f.html != "" && f.html != noPage {
-		if err := writePage(f.html, run); err != nil {
-			return err
-		}
-	}
-	return show(w, f.format, run)
 }
 
 func writeJSON(name string, run *result.Run) error {

@@ -86,16 +86,24 @@ func (r *runner) has(turn []cell) bool {
 // saveEvery is the least time between two savings.
 const saveEvery = 10 * time.Second
 
-// save hands what there is to whoever keeps it, now and then.
-func (r *runner) save(table, round int) error {
+// save hands what there is to whoever keeps it, now and then. If that fails it is tried
+// again the next time: what is being measured is worth more than its place.
+func (r *runner) save(table, round int) {
 	if r.cfg.Save == nil || time.Since(r.saved) < saveEvery {
-		return nil
+		return
 	}
 	r.saved = time.Now()
 	now := *r.run
 	now.Elapsed = time.Since(r.started)
 	now.Stopped = fmt.Sprintf("what was done up to round %d of %s", round, r.plan.Tables[table].Params.ID())
-	return r.cfg.Save(&now)
+	why := ""
+	if err := r.cfg.Save(&now); err != nil {
+		why = err.Error()
+	}
+	if why != r.unsaved {
+		r.unsaved = why
+		r.cfg.Progress.saving(why)
+	}
 }
 
 // build names the program by its bytes.

@@ -195,6 +195,21 @@ func (p *Progress) done(c cell, r result.Cell) {
 	}
 }
 
+// saving tells that what was measured could not be saved, and that it can again.
+func (p *Progress) saving(why string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	if why == "" {
+		fmt.Fprintln(p.out, "cairn-bench: what was measured is saved again")
+		return
+	}
+	fmt.Fprintf(p.out, "cairn-bench: warning: what was measured so far could not be saved, which is tried again later: %s\n", why)
+}
+
 func (p *Progress) end() {
 	if p == nil {
 		return

@@ -26,7 +26,7 @@ type Config struct {
 	Progress *Progress // nil: silent
 
 	Before *result.Run             // an earlier part of this run, to be gone on with; nil: none
-	Save   func(*result.Run) error // is given what there is after each table; nil: nobody
+	Save   func(*result.Run) error // is given what there is after tables, and again later if it fails; nil: nobody
 }
 
 // Run carries the plan out. When the context is cancelled it kills the child,
@@ -131,7 +131,8 @@ type runner struct {
 	run     *result.Run
 	started time.Time
 	took    [][]time.Duration // by table and engine: the last round
-	saved   time.Time
+	saved   time.Time         // when that was tried last
+	unsaved string            // why it failed; empty: it did not
 }
 
 // outOfTime says why a table's turn is not begun, if the budget would not hold it.
@@ -171,9 +172,7 @@ func (r *runner) round(ctx context.Context, n int) error {
 			}
 		}
 		r.run.Whole = len(r.run.Cells)
-		if err := r.save(t, n); err != nil {
-			return err
-		}
+		r.save(t, n)
 	}
 	return nil
 }
