@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cairndb/cairn/bench/internal/harness"
+	"github.com/cairndb/cairn/bench/internal/report"
 )
 
 func main() {
@@ -81,7 +82,7 @@ func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(report.Printable(err.Error())) {
 		fmt.Fprintln(os.Stderr, "cairn-bench:", strings.TrimSuffix(line, "\n"))
 	}
 	var usage usageError

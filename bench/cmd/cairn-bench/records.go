@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/bench/internal/data"
 	"github.com/cairndb/cairn/bench/internal/harness"
+	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
@@ -31,7 +32,7 @@ func (f *flags) records(w io.Writer) (*data.Records, error) {
 			fmt.Fprintf(w, "cairn-bench: and %d more left out\n", len(records.Bad)-i)
 			break
 		}
-		fmt.Fprintf(w, "cairn-bench: left out: line %d: %s\n", bad.Line, bad.Why)
+		fmt.Fprintf(w, "cairn-bench: left out: line %d: %s\n", bad.Line, report.Printable(bad.Why))
 	}
 	return records, nil
 }

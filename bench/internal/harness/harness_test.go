@@ -299,10 +299,10 @@ func TestProgressIsRateLimitedOffTerminals(t *testing.T) {
 		p.begin(&plan, time.Millisecond)
 		for _, c := range plan.round(1) {
 			p.next(c)
-			p.done(c, result.Cell{Status: result.Void, Engine: "good", Reason: "why"})
+			p.done(c, result.Cell{Status: result.Void, Engine: "good", Reason: "why\x1b[2J"})
 		}
 		p.end()
-		if !strings.Contains(out.String(), "void: why") {
+		if !strings.Contains(out.String(), "void: why?[2J") {
 			t.Errorf("trouble is not shown: %q", out)
 		}
 	}

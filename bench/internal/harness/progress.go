@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
@@ -191,7 +192,7 @@ func (p *Progress) done(c cell, r result.Cell) {
 	p.guess = 0
 	if r.Status.Bad() {
 		p.clear()
-		fmt.Fprintf(p.out, "%s %s round %d: %s: %s\n", r.Engine, r.Workload, r.Round, r.Status, r.Reason)
+		fmt.Fprintf(p.out, "%s %s round %d: %s: %s\n", r.Engine, r.Workload, r.Round, r.Status, report.Printable(r.Reason))
 	}
 }
 

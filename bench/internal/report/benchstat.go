@@ -11,6 +11,7 @@ import (
 // Benchstat writes the run in the Go benchmark format, a line for each cell and
 // column, so that benchstat can compare runs (-col /engine compares engines).
 func Benchstat(w io.Writer, run *result.Run) error {
+	w = printable{w}
 	m := run.Machine
 	if _, err := fmt.Fprintf(w, "goos: %s\ngoarch: %s\npkg: github.com/cairndb/cairn/bench\ncpu: %s\n", m.OS, m.Arch, m.CPU); err != nil {
 		return err

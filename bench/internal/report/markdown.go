@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // and messages: the medians alone, the best store's bold; then how Cairn's times grow with
 // the number of keys. Text says how they were measured.
 func Markdown(w io.Writer, run *result.Run) error {
+	w = markdown{printable{w}}
 	tables := Tabulate(run)
 	for _, t := range tables {
 		if _, err := fmt.Fprintf(w, "%s: %s; %s\n\n%s\n\n", t.Workload.ID, t.Workload.Title, Rounds(t), markdownTable(t)); err != nil {
@@ -65,6 +67,16 @@ func markdownCell(t Table, row Row, c result.Column) string {
 		return bold(text)
 	}
 	return text
+}
+
+// markdown passes on what is written to it without tags of HTML, which a name may hold.
+type markdown struct{ w io.Writer }
+
+func (m markdown) Write(b []byte) (int, error) {
+	if _, err := m.w.Write(bytes.ReplaceAll(b, []byte("<"), []byte("&lt;"))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func bold(text string) string { return "**" + text + "**" }

@@ -17,7 +17,7 @@ import (
 // the number of keys where there are several, then what articles
 // published beside it, then the engines.
 func Text(w io.Writer, run *result.Run) error {
-	p := &printer{w: w, run: run, tables: Tabulate(run)}
+	p := &printer{w: printable{w}, run: run, tables: Tabulate(run)}
 	p.behind()
 	p.bad()
 	p.conditions()

@@ -185,3 +185,15 @@ func TestConditionsApart(t *testing.T) {
 		t.Errorf("a run differs from itself: %v", same.Apart)
 	}
 }
+
+// The names in a comparison are those of files, and of what the files hold.
+func TestTextSteersNoTerminal(t *testing.T) {
+	a, b := run(1, map[string][]float64{"cairn": {1}, "fast": {2}}), run(1, map[string][]float64{"cairn": {1}, "fast": {2}})
+	a.Machine.CPU = "\x1b[2J\u009b"
+	c := Of(a, b, 20)
+	c.A.Name = "\x1b[2J.json"
+	var out bytes.Buffer
+	if err := c.Text(&out); err != nil || strings.ContainsAny(out.String(), "\x1b\u009b") || strings.Count(out.String(), "?[2J") != 2 {
+		t.Errorf("%v: %q", err, out.String())
+	}
+}

@@ -46,7 +46,7 @@ type printer struct {
 
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+		_, p.err = io.WriteString(p.w, report.Printable(fmt.Sprintf(format+"\n", args...)))
 	}
 }
 
