@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/cairndb/cairn"
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ var codeNames = map[int]string{
 }
 
 var errInterrupted = errors.New("interrupted")
+
+// errInterruptedAfter: the signal came when what was asked for had begun.
+var errInterruptedAfter = fmt.Errorf("%w, but what was asked for had begun: it is done, and stays", errInterrupted)
 
 // usageErrors are errors of the store that the command line alone causes.
 var usageErrors = []error{cairn.ErrEmptyKey, cairn.ErrKeyTooLarge, cairn.ErrValueTooLarge, cairn.ErrInvalidOption}

@@ -34,6 +34,7 @@ func TestExitCode(t *testing.T) {
 		{cairn.ErrFormatTooNew, 5},
 		{os.ErrPermission, 5},
 		{errInterrupted, 130},
+		{errInterruptedAfter, 130},
 	} {
 		if got := exitCode(c.err); got != c.code {
 			t.Errorf("%v: %d, want %d", c.err, got, c.code)

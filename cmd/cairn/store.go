@@ -35,16 +35,18 @@ func (a *app) readWith(ctx context.Context, dir string, opts *cairn.Options, fn 
 		return noStore(dir, err)
 	}
 	opts.ReadOnly = true
-	return a.out.flushAfter(a.with(ctx, dir, opts, fn)) // which may wait for a reader, too
+	return a.out.flushAfter(a.with(ctx, dir, opts, false, fn)) // which may wait for a reader, too
 }
 
 // write opens the store for writing for fn. A store that is not there is made
-// only if create says so.
+// only if create says so. A signal that comes before fn begins ends it without; one
+// that comes later is heeded when all is done.
 func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn func(db *cairn.DB) error) error {
 	what, err := look(dir)
 	switch {
+	case err != nil && create:
 	case err != nil:
-		return noStore(dir, err)
+		err = noStore(dir, err)
 	case what != store && create:
 		err = a.mayCreate(ctx, dir)
 	case what == remains: // to open it for writing might make a store of it
@@ -59,11 +61,21 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 	if relaxed {
 		opts.Durability = cairn.Relaxed
 	}
-	return a.with(ctx, dir, opts, fn)
+	err = a.with(ctx, dir, opts, create, func(db *cairn.DB) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fn(db)
+	})
+	if err == nil && ctx.Err() != nil {
+		return errInterruptedAfter
+	}
+	return err
 }
 
-// with opens the store, runs fn and closes the store.
-func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, fn func(db *cairn.DB) error) error {
+// with opens the store, which is made if it is not there and create says so, runs fn and
+// closes the store.
+func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, create bool, fn func(db *cairn.DB) error) error {
 	m := a.meter("recovering")
 	opts.OnEvent = func(e cairn.Event) {
 		if e.Kind == cairn.EventRecovery {
@@ -72,7 +84,10 @@ func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, fn func
 	}
 	db, err := a.open(ctx, dir, opts)
 	m.clear()
-	if err != nil {
+	switch {
+	case err != nil && create:
+		return err
+	case err != nil:
 		return noStore(dir, err)
 	}
 	a.warnOfDropped(dir, db.Stats().Recovery)

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
@@ -177,4 +182,52 @@ func TestManyProcesses(t *testing.T) {
 	if got := len(strings.Fields(keysOf(t, dir))); got != n {
 		t.Errorf("%d keys, want %d", got, n)
 	}
+}
+
+// A signal in the middle of a put or a delete used to end the command with code 0.
+func TestASignalDuringAWriteEndsWith130WhenItIsDone(t *testing.T) {
+	dir := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var errs bytes.Buffer
+	a := &app{out: newOutput(io.Discard, false), err: &errs}
+	cmd := &cobra.Command{Use: "put"}
+	cmd.SetContext(ctx)
+	put := func(key string) error {
+		return a.verb(func(ctx context.Context, _ *cobra.Command, _ []string) error {
+			return a.write(ctx, dir, false, false, func(db *cairn.DB) error {
+				cancel() // as a signal does
+				return db.Put([]byte(key), []byte("v"))
+			})
+		})(cmd, nil)
+	}
+	err := put("k")
+	if err == nil {
+		t.Fatal("code 0")
+	}
+	a.report(cmd, err, exitCode(err))
+	if exitCode(err) != exitInterrupted || !strings.Contains(errs.String(), "is done, and stays") {
+		t.Errorf("code %d, %q", exitCode(err), errs.String())
+	}
+	cli(t, "get", dir, "k").ok(t, "v")
+	if err := put("later"); exitCode(err) != exitInterrupted || errors.Is(err, errInterruptedAfter) {
+		t.Errorf("a signal that came before: %v", err)
+	}
+	if r := cli(t, "get", dir, "later"); r.code != exitNotFound {
+		t.Errorf("what came after the signal: %+v", r)
+	}
+}
+
+// With --create the message used to be that --create was missing.
+func TestCreateWhereNothingCanBeMadeSaysWhy(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range [][]string{{"put", "--create", "/proc/x", "k", "v"}, {"put", "--create", "/proc/x/y", "k", "v"}} {
+		r := cli(t, args...)
+		if r.code != exitEnvironment || strings.Contains(r.err, "--create") || !strings.Contains(r.err, "/proc/x") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	cli(t, "put", "/proc/x", "k", "v").fails(t, exitEnvironment, "there is no store in /proc/x (put --create makes one)")
 }
