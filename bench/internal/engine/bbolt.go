@@ -26,7 +26,10 @@ func init() {
 }
 
 func bboltSettings(opts Options) []Setting {
-	set := []Setting{{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"}}
+	set := []Setting{
+		{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"},
+		{"Options.FreelistType = FreelistMapType", "its documentation calls it faster in almost all circumstances, and is to make it the default"},
+	}
 	if !opts.Sync {
 		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit. Making the file and growing it is synced all the same"})
 	}
@@ -39,7 +42,7 @@ type bboltStore struct{ db *bbolt.DB }
 
 func openBbolt(dir string, opts Options) (Store, error) {
 	how := *bbolt.DefaultOptions
-	how.Timeout, how.ReadOnly = patience, opts.ReadOnly
+	how.Timeout, how.ReadOnly, how.FreelistType = patience, opts.ReadOnly, bbolt.FreelistMapType
 	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &how)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, busy(err)

@@ -18,6 +18,7 @@ type Options struct {
 	Sync     bool  // every commit is durable when it returns
 	ReadOnly bool  // beside a writer in another process, where the engine can (CanProcesses)
 	Memory   int64 // bytes the engine may use for caches and buffers; 0: its default
+	Keys     int   // about how many the store will have; 0: not known
 }
 
 // Reader looks keys up.

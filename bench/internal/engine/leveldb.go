@@ -7,6 +7,5 @@ var leveldbInfo = Info{
 	Native: true,
 	Cannot: map[Ability]string{
 		CanProcesses: "locks its directory: one process only",
-		CanSettle:    "has no call that waits for compactions, and what its properties say of them is not asked",
 	},
 }

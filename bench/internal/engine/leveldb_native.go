@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jmhodges/levigo"
 )
@@ -116,6 +117,45 @@ func (s *leveldbStore) Pairs(see func(key, value []byte) error) error {
 
 func (s *leveldbStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
 	return s.walk(from, n, func(it *levigo.Iterator) error { return see(it.Key(), it.Value()) })
+}
+
+// Settle waits until no level is over the size at which LevelDB compacts it.
+func (s *leveldbStore) Settle() (time.Time, error) {
+	return settle(func() (bool, error) { return leveldbAtRest(s.db.PropertyValue("leveldb.sstables")) })
+}
+
+// LevelDB compacts level 0 from so many tables on, level 1 from so many bytes, each further
+// one from ten times as many, and the last never (db/dbformat.h, db/version_set.cc).
+const (
+	leveldbTables = 4
+	leveldbBytes  = 10 << 20
+	leveldbLast   = 6
+)
+
+// leveldbAtRest reads the list of all tables, "--- level 1 ---" and below it " 17:123['a'
+// .. 'd']" for each: its number, its bytes, its keys.
+func leveldbAtRest(list string) (bool, error) {
+	level, tables, bytes, most := -1, 0, int64(0), int64(leveldbBytes)
+	for line := range strings.Lines(list) {
+		if n, err := fmt.Sscanf(line, "--- level %d ---", &level); n == 1 && err == nil {
+			if tables, bytes = 0, 0; level > 1 {
+				most *= 10
+			}
+			continue
+		}
+		var number, size int64
+		if _, err := fmt.Sscanf(line, " %d:%d[", &number, &size); err != nil || level < 0 {
+			return false, fmt.Errorf("leveldb.sstables: %q below level %d", line, level)
+		}
+		tables, bytes = tables+1, bytes+size
+		if level == 0 && tables >= leveldbTables || level > 0 && level < leveldbLast && bytes >= most {
+			return false, nil
+		}
+	}
+	if level < 0 {
+		return false, fmt.Errorf("leveldb.sstables: %q", list)
+	}
+	return true, nil
 }
 
 // walk visits n places from a key on; all of them if n is negative.

@@ -26,7 +26,10 @@ func init() {
 }
 
 func pebbleSettings(opts Options) []Setting {
-	set := []Setting{{"Options.Logger = errors only", "the default prints the logs that each opening finds and replays"}}
+	set := []Setting{
+		{"Options.Logger = errors only", "the default prints the logs that each opening finds and replays"},
+		{"Options.FormatMajorVersion = pebble.FormatNewest", "its documentation recommends to set it explicitly; the default is the oldest format that it can still write"},
+	}
 	if !opts.Sync {
 		set = append(set, Setting{"pebble.NoSync on every write",
 			"sync off; weaker than the others' sync off: a process kill loses acknowledged writes"})
@@ -41,7 +44,7 @@ func pebbleSettings(opts Options) []Setting {
 }
 
 func pebbleOptions(opts Options) *pebble.Options {
-	o := &pebble.Options{Logger: pebbleLogger{}, ReadOnly: opts.ReadOnly}
+	o := &pebble.Options{Logger: pebbleLogger{}, ReadOnly: opts.ReadOnly, FormatMajorVersion: pebble.FormatNewest}
 	if opts.Memory > 0 {
 		o.CacheSize = opts.Memory / 2
 		o.MemTableSize = uint64(min(opts.Memory/8, 1<<30))

@@ -18,9 +18,16 @@ func init() {
 }
 
 func tokyoHashSettings(opts Options) []Setting {
-	return tokyoSettings(opts, "tchdb", "HDB", Setting{"tchdbput, not tchdbputasync",
-		"sync off; tchdbputasync keeps acknowledged records in its own memory"})
+	return append([]Setting{{fmt.Sprintf("tchdbtune bnum = %d x keys, where that is more than the default %d", tokyoBuckets, tokyoLeast),
+		"its documentation suggests half to four times the number of records; with fewer, records share buckets"}}, tokyoSettings(opts, "tchdb", "HDB", Setting{"tchdbput, not tchdbputasync",
+		"sync off; tchdbputasync keeps acknowledged records in its own memory"})...)
 }
+
+// Of the hash database: buckets for each key that is expected, and those it has by default.
+const (
+	tokyoBuckets = 2
+	tokyoLeast   = 131071
+)
 
 func tokyoTreeSettings(opts Options) []Setting {
 	return tokyoSettings(opts, "tcbdb", "BDB", Setting{"the default",
@@ -100,7 +107,7 @@ type tokyoHash struct {
 }
 
 func openTokyoHash(dir string, opts Options) (Store, error) {
-	h, err := tokyo.OpenHash(filepath.Join(dir, "hash.tch"))
+	h, err := tokyo.OpenHash(filepath.Join(dir, "hash.tch"), max(tokyoLeast, tokyoBuckets*int64(opts.Keys)))
 	if err != nil {
 		return nil, tokyoError(err)
 	}

@@ -12,8 +12,8 @@ typedef struct { int code; const void *k; int ks; const void *v; int vs; } hash_
 
 static int hash_code(TCHDB *db, bool ok) { return ok ? TCESUCCESS : tchdbecode(db); }
 
-static int hash_open(TCHDB *db, const char *path, int mode) {
-  return hash_code(db, tchdbsetmutex(db) && tchdbopen(db, path, mode));
+static int hash_open(TCHDB *db, const char *path, int mode, int64_t buckets) {
+  return hash_code(db, tchdbsetmutex(db) && tchdbtune(db, buckets, -1, -1, 0) && tchdbopen(db, path, mode));
 }
 
 static int hash_close(TCHDB *db) { return hash_code(db, tchdbclose(db)); }
@@ -65,17 +65,20 @@ import "unsafe"
 // Hash is an open hash database.
 type Hash struct{ db *C.TCHDB }
 
-// OpenHash opens or creates the file. It does not wait for a lock.
-func OpenHash(path string) (*Hash, error) {
+// OpenHash opens the file, or creates it with so many buckets. It does not wait for a lock.
+func OpenHash(path string, buckets int64) (*Hash, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	h := &Hash{C.tchdbnew()}
-	if err := check(C.hash_open(h.db, name, C.HDBOWRITER|C.HDBOCREAT|C.HDBOLCKNB)); err != nil {
+	if err := check(C.hash_open(h.db, name, C.HDBOWRITER|C.HDBOCREAT|C.HDBOLCKNB, C.int64_t(buckets))); err != nil {
 		C.tchdbdel(h.db)
 		return nil, err
 	}
 	return h, nil
 }
+
+// Buckets is how many the file has.
+func (h *Hash) Buckets() int64 { return int64(C.tchdbbnum(h.db)) }
 
 // Close writes what is not written and closes the file.
 func (h *Hash) Close() error {

@@ -112,7 +112,7 @@ func (c *crash) cycle(kill int) error {
 		return err
 	}
 	begun := time.Now()
-	store, err := c.d.Open(c.dir, engine.Options{Sync: c.p.Sync})
+	store, err := c.d.Open(c.dir, c.p.options())
 	took := time.Since(begun)
 	if err == nil {
 		c.slowest = max(c.slowest, took)

@@ -187,7 +187,7 @@ func runVictim(self *peer.Self) error {
 		return err
 	}
 	m := newCrashModel(o.Part.Params, d.Info)
-	store, err := d.Open(o.Part.Dir, engine.Options{Sync: o.Part.Params.Sync})
+	store, err := d.Open(o.Part.Dir, o.Part.Params.options())
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}

@@ -96,7 +96,7 @@ func runDurable(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	rec.Set("raw", float64(raw.ValueAtPercentile(50)))
 	rec.Set("raw_max", float64(raw.Max()))
 	rec.Begin()
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	store, err := d.Open(dir, p.options())
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}

@@ -112,7 +112,7 @@ type large struct {
 func runLarge(rec *Recorder, d engine.Driver, dir string, p Params) (err error) {
 	l := &large{expectation: expect(p), rec: rec, p: p, d: d, dir: dir}
 	rec.Begin()
-	if l.store, err = d.Open(dir, engine.Options{Sync: p.Sync}); err != nil {
+	if l.store, err = d.Open(dir, p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	for _, step := range []func() error{
@@ -181,7 +181,7 @@ func (l *large) stillEmpty() error {
 	if !l.d.Info.Can(engine.CanDisk) {
 		return nil
 	}
-	store, err := l.d.Open(l.dir, engine.Options{Sync: l.p.Sync})
+	store, err := l.d.Open(l.dir, l.p.options())
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}

@@ -78,7 +78,7 @@ func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	}
 	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 11)), versions: make([]uint64, p.N)}
 	rec.Begin()
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	store, err := d.Open(dir, p.options())
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -158,7 +158,7 @@ func (m *mixed) reread(d engine.Driver, dir string, p Params) error {
 	if !d.Info.Can(engine.CanDisk) {
 		return nil
 	}
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	store, err := d.Open(dir, p.options())
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}

@@ -110,7 +110,7 @@ func runLean(rec *Recorder, d engine.Driver, dir string, p Params) (err error) {
 		return nil
 	}
 	l := &lean{rec: rec, d: d, p: p, step: math.MaxUint64 / uint64(p.N), made: make([]byte, loadBatch*2*leanBytes)}
-	opts := engine.Options{Memory: p.Memory}
+	opts := engine.Options{Memory: p.Memory, Keys: p.N}
 	rec.Begin()
 	if l.store, err = d.Open(dir, opts); err != nil {
 		return fmt.Errorf("open: %w", err)

@@ -92,7 +92,7 @@ func runLifecycle(rec *Recorder, d engine.Driver, dir string, p Params) error {
 func runLifecycleOn(rec *Recorder, d engine.Driver, dir string, p Params, e *expectation, phases func(*lifecycle) []func() error) error {
 	rec.Begin()
 	l := &lifecycle{expectation: e, rec: rec, p: p, info: d.Info, spent: map[string]time.Duration{}}
-	opening, err := Measure(func() (err error) { l.store, err = d.Open(dir, engine.Options{Sync: p.Sync}); return err })
+	opening, err := Measure(func() (err error) { l.store, err = d.Open(dir, p.options()); return err })
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}

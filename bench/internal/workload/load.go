@@ -127,7 +127,7 @@ func (l *load) drawGets() error {
 }
 
 func (l *load) open() (err error) {
-	if l.store, err = l.d.Open(l.dir, engine.Options{Sync: l.p.Sync}); err != nil {
+	if l.store, err = l.d.Open(l.dir, l.p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	return nil

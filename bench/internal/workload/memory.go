@@ -116,7 +116,7 @@ func runMemory(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if !bound(rec, d, p, memoryColumns) {
 		return nil
 	}
-	e, opts := expect(p), engine.Options{Memory: p.Memory}
+	e, opts := expect(p), engine.Options{Memory: p.Memory, Keys: p.N}
 	rec.Begin()
 	store, err := d.Open(dir, opts)
 	if err != nil {

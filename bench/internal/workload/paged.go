@@ -168,7 +168,7 @@ func (w *paged) open(group int) (store engine.Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	store, err = w.d.Open(dir, engine.Options{Sync: w.p.Sync})
+	store, err = w.d.Open(dir, engine.Options{Sync: w.p.Sync, Keys: w.p.N / pages})
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/bench/internal/data"
+	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
 // Params are the parameters of one cell.
@@ -63,6 +64,9 @@ func (p Params) keyBytes() int {
 	}
 	return data.KeyBytes
 }
+
+// options are what a cell asks of its engine.
+func (p Params) options() engine.Options { return engine.Options{Sync: p.Sync, Keys: p.N} }
 
 // DataBytes is the size of the set: every key and every value once, by the mean
 // where sizes differ.

@@ -116,7 +116,7 @@ func lastVersion(id, n int) uint64 { return uint64(max(0, processOps-id+n-1) / n
 
 // fill puts every key once and closes the store. It is not timed.
 func (e *expectation) fill(d engine.Driver, dir string, p Params) error {
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	store, err := d.Open(dir, p.options())
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -153,9 +153,10 @@ func takePart(self *peer.Self, work func(*participant) error) error {
 	if err := self.Say(account{}); err != nil { // prepared
 		return err
 	}
-	reader := <-self.Commands == "open to read"
+	opts := o.Params.options()
+	opts.ReadOnly = <-self.Commands == "open to read"
 	start := time.Now()
-	if p.store, err = d.Open(o.Dir, engine.Options{Sync: o.Params.Sync, ReadOnly: reader}); err != nil {
+	if p.store, err = d.Open(o.Dir, opts); err != nil {
 		return self.Say(account{Failed: "open: " + strings.ReplaceAll(err.Error(), o.Dir, "STORE")})
 	}
 	p.acc.Opened = time.Since(start)

@@ -195,7 +195,7 @@ func (s *single) open() (engine.Store, string, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, "", err
 	}
-	store, err := s.d.Open(dir, engine.Options{Sync: s.p.Sync})
+	store, err := s.d.Open(dir, s.p.options())
 	if err != nil {
 		return nil, "", fmt.Errorf("open: %w", err)
 	}

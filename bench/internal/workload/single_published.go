@@ -90,7 +90,7 @@ func (s *single) publishedSurvived(dir string, n int, want []byte) error {
 	if !s.d.Info.Can(engine.CanDisk) {
 		return nil
 	}
-	store, err := s.d.Open(dir, engine.Options{Sync: s.p.Sync})
+	store, err := s.d.Open(dir, s.p.options())
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}

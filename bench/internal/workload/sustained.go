@@ -75,7 +75,7 @@ func runSustained(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	}
 	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 18)), versions: make([]uint64, p.N), onlyPuts: true}
 	rec.Begin()
-	if m.store, err = d.Open(dir, engine.Options{Sync: p.Sync}); err != nil {
+	if m.store, err = d.Open(dir, p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	if err := m.load(rec, m.store, data.Order(m.n, p.Seed, 10)); err != nil {

@@ -91,7 +91,7 @@ func (e *expectation) survived(d engine.Driver, dir string, p Params) error {
 	if !d.Info.Can(engine.CanDisk) {
 		return nil
 	}
-	store, err := d.Open(dir, engine.Options{Sync: p.Sync})
+	store, err := d.Open(dir, p.options())
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}

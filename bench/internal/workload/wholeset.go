@@ -111,7 +111,7 @@ func runWholeSet(rec *Recorder, d engine.Driver, dir string, p Params) error {
 }
 
 func (w *wholeSet) open() (err error) {
-	if w.store, err = w.d.Open(w.dir, engine.Options{Sync: w.p.Sync}); err != nil {
+	if w.store, err = w.d.Open(w.dir, w.p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	return nil

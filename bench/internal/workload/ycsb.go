@@ -94,7 +94,7 @@ func runYCSB(rec *Recorder, d engine.Driver, dir string, p Params) error {
 		return err
 	}
 	rec.Begin()
-	if y.store, err = d.Open(dir, engine.Options{Sync: p.Sync}); err != nil {
+	if y.store, err = d.Open(dir, p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	if err := y.load(); err != nil {
@@ -214,7 +214,7 @@ func (y *ycsb) survived() error {
 	if !y.d.Info.Can(engine.CanDisk) {
 		return nil
 	}
-	store, err := y.d.Open(y.dir, engine.Options{Sync: y.p.Sync})
+	store, err := y.d.Open(y.dir, y.p.options())
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}
