@@ -36,13 +36,7 @@ func TestContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := args("bbolt,pogreb")
-	killed := filepath.Join(other[slices.Index(other, "-dir")+1], "cairn-bench-tmp-1") // what the next run removes
-	if err := os.Mkdir(killed, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(killed, whole.Started.Add(-time.Hour), whole.Started.Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	killed := leftover(t, other[slices.Index(other, "-dir")+1])
 	if _, _, err := call(t.Context(), other...); exitCode(err) != 2 || !strings.Contains(err.Error(), "cannot be continued: the list of engines was") {
 		t.Errorf("with another engine: %v", err)
 	}
@@ -86,4 +80,17 @@ func TestContinue(t *testing.T) {
 			t.Errorf("%s differs: %v", name, err)
 		}
 	}
+}
+
+// leftover makes what the next run in a directory removes.
+func leftover(t *testing.T, dir string) string {
+	t.Helper()
+	name, past := filepath.Join(dir, "cairn-bench-tmp-1"), time.Now().Add(-time.Hour)
+	if err := os.Mkdir(name, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(name, past, past); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
