@@ -43,22 +43,29 @@ func (s *sealedBlock) recycle() {
 	}
 }
 
-// compress makes the pages.
+// jumbo returns the value of a block that takes several pages; nil if one is enough.
+func (s *sealedBlock) jumbo() []byte {
+	if len(s.heap) <= block.MaxPageBytes {
+		return nil
+	}
+	return s.heap
+}
+
+// compress makes the pages, but those of a jumbo value, which are made one by one when they are written: they would
+// take as much memory as the value.
 func (s *sealedBlock) compress(c block.Codec) {
 	s.pages = block.AppendBody(s.pages[:0], block.PageKeys, c, s.keys)
 	s.ends = append(s.ends[:0], len(s.pages))
-	for rest := s.heap; len(rest) > 0; {
-		cut := min(len(rest), block.MaxPageBytes)
-		s.pages = block.AppendBody(s.pages, block.PageValues, c, rest[:cut])
+	if len(s.heap) > 0 && s.jumbo() == nil {
+		s.pages = block.AppendBody(s.pages, block.PageValues, c, s.heap)
 		s.ends = append(s.ends, len(s.pages))
-		rest = rest[cut:]
 	}
 }
 
 // decode makes the decoded pages, as a reader would. What takes several pages is never
 // resident.
 func (s *sealedBlock) decode(c *cache.Cache) {
-	if len(s.heap) > block.MaxPageBytes {
+	if s.jumbo() != nil {
 		return
 	}
 	var err error

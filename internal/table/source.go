@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -178,12 +177,22 @@ func (r *Reader) eachJumboPage(b int, fn func(off int64, size, from, to int) err
 // believable returns how much of a value of heap bytes so many stored ones make believable.
 func believable(heap int, stored int64) int { return int(min(int64(heap), 32*stored)) }
 
-// readJumbo assembles the value of jumbo block b on the Go heap. Memory is taken
-// at once only as far as the bytes on disk make the size believable.
+// readJumbo assembles the value of jumbo block b on the Go heap. Unless the bytes on disk make its size believable
+// all pages are seen to hold what they say before memory is taken for it; it is taken once.
 func (r *Reader) readJumbo(b int) ([]byte, error) {
-	value := make([]byte, 0, believable(int(r.index.Blocks[b].ValueHeap), r.index.End(b)-r.index.Blocks[b].ValueOff()))
+	e := &r.index.Blocks[b]
+	heap := int(e.ValueHeap)
+	if believable(heap, r.index.End(b)-e.ValueOff()) < heap {
+		page := make([]byte, block.MaxPageBytes)
+		err := r.eachJumboPage(b, func(off int64, size, from, to int) error {
+			return r.readValuePage(off, size, page[:to-from])
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	value := make([]byte, heap)
 	err := r.eachJumboPage(b, func(off int64, size, from, to int) error {
-		value = slices.Grow(value, to-from)[:to]
 		return r.readValuePage(off, size, value[from:to])
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -290,6 +291,53 @@ func TestJumboValues(t *testing.T) {
 	if err != nil || got.Page != nil || len(got.Value) != 5000000 {
 		t.Fatalf("jumbo value: %d bytes, page %v, error %v", len(got.Value), got.Page, err)
 	}
+}
+
+// TestMemoryOfJumboValues: a value of several pages is written without room for as much again, and read into memory that
+// is taken once.
+func TestMemoryOfJumboValues(t *testing.T) {
+	const bytes, more = 64 << 20, 8 << 20
+	noise := make([]byte, bytes)
+	rand.NewChaCha8([32]byte{9}).Read(noise)
+	for what, value := range map[string][]byte{"noise": noise, "zeros": make([]byte, bytes)} {
+		f := &memFile{b: make([]byte, 0, bytes+bytes/8)}
+		w := NewWriter(f, WriterOptions{Name: "7.sst", Num: 7, File: fileID, Store: storeID, Codec: block.Zstd})
+		var meta base.TableMeta
+		n := allocated(func() {
+			err := w.Add([]byte("k"), 1, base.KindPut, value)
+			if err == nil {
+				meta, err = w.Finish()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > more {
+			t.Errorf("%s: writing took %d bytes", what, n)
+		}
+		m := newRoom(t, 1<<30)
+		r := m.open(t, &memFile{b: f.b}, meta)
+		m.slot.Enter()
+		var got Row
+		n = allocated(func() {
+			if _, err := r.Get(&got, []byte("k"), 0, everything); err != nil || string(got.Value) != string(value) {
+				t.Errorf("%s: %d bytes, %v", what, len(got.Value), err)
+			}
+		})
+		m.slot.Exit()
+		if n > bytes+more {
+			t.Errorf("%s: reading took %d bytes", what, n)
+		}
+	}
+}
+
+// allocated returns how many bytes f takes of the Go heap.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 func first[A, B any](a A, _ B) A  { return a }

@@ -349,6 +349,15 @@ func (w *Writer) append(s *sealedBlock) error {
 		}
 		at = end
 	}
+	for rest := s.jumbo(); len(rest) > 0; {
+		cut := min(len(rest), block.MaxPageBytes)
+		n, err := w.page(block.PageValues, w.opts.Codec, rest[:cut])
+		if err != nil {
+			return err
+		}
+		s.entry.ValuePages = append(s.entry.ValuePages, n)
+		rest = rest[cut:]
+	}
 	w.index.Add(&s.entry)
 	w.rawBlocks += s.bytes()
 	return nil
