@@ -213,6 +213,7 @@ func (db *DB) begin(writable, managed bool) (*Tx, error) {
 		return nil, err
 	}
 	t := newHandle(tx, managed)
-	t.tx, t.seq, t.managed = tx, tx.Snapshot(), managed
+	t.seq, t.managed = tx.Snapshot(), managed
+	t.tx.Store(tx)
 	return t, nil
 }

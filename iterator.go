@@ -22,10 +22,14 @@ func (r Range) internal(low, high []byte) ([]byte, []byte) {
 	return low, append(append(high, rootBucket...), r.High...)
 }
 
-// iter makes an iterator over r, whose bounds it copies.
+// iter makes an iterator over r, whose bounds it copies; nil if tx has ended.
 func (tx *Tx) iter(r Range) *txn.Iter {
+	t := tx.tx.Load()
+	if t == nil {
+		return nil
+	}
 	var low, high [64]byte // on the stack
-	return tx.tx.NewIter(r.internal(low[:0], high[:0]))
+	return t.NewIter(r.internal(low[:0], high[:0]))
 }
 
 // Iterator walks the keys of a range in both directions, as they were, the
@@ -44,10 +48,11 @@ type Iterator struct {
 
 // Iter makes an iterator over r.
 func (tx *Tx) Iter(r Range) *Iterator {
-	if tx.tx == nil {
+	it := tx.iter(r)
+	if it == nil {
 		return &Iterator{err: ErrTxClosed}
 	}
-	return &Iterator{it: tx.iter(r)}
+	return &Iterator{it: it}
 }
 
 // First moves to the first key.
@@ -118,7 +123,7 @@ func (it *Iterator) Err() error {
 	return it.it.Err()
 }
 
-// Close lets go of what the iterator holds and returns Err. Closing again does nothing.
+// Close lets go of what the iterator holds and returns Err; nil if it holds nothing.
 func (it *Iterator) Close() error {
 	if it.it == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/txn"
@@ -19,7 +20,7 @@ import (
 // may be reused as soon as the call returns; bounds of Keys, Scan and ScanBackward when
 // the loop has begun.
 type Tx struct {
-	tx        *txn.Tx // nil once the transaction has ended
+	tx        atomic.Pointer[txn.Tx] // nil once the transaction has ended
 	seq       uint64
 	commitSeq uint64
 	managed   bool
@@ -63,43 +64,47 @@ var rootBucket = base.AppendBucketPrefix(nil, 0)
 // rootEnd is behind every key of the root bucket.
 var rootEnd = base.PrefixEnd(rootBucket)
 
-// internal returns key with its bucket's prefix, valid until the next call.
-func (tx *Tx) internal(key []byte) []byte { return tx.tx.Key(rootBucket, key) }
+// internal returns key with its bucket's prefix, valid until the next call for t.
+func internal(t *txn.Tx, key []byte) []byte { return t.Key(rootBucket, key) }
 
-// ready returns why tx cannot be used with key, if it cannot.
-func (tx *Tx) ready(key []byte) error {
-	if tx.tx == nil {
-		return ErrTxClosed
+// ready returns what is to be used with key, or why it cannot be.
+func (tx *Tx) ready(key []byte) (*txn.Tx, error) {
+	t := tx.tx.Load()
+	if t == nil {
+		return nil, ErrTxClosed
 	}
-	return checkKey(key)
+	return t, checkKey(key)
 }
 
 // Get returns the value of key, valid until the transaction ends. A present empty
 // value is not nil. ErrNotFound if there is none.
 func (tx *Tx) Get(key []byte) ([]byte, error) {
-	if err := tx.ready(key); err != nil {
+	t, err := tx.ready(key)
+	if err != nil {
 		return nil, err
 	}
-	return tx.tx.Get(tx.internal(key))
+	return t.Get(internal(t, key))
 }
 
 // Has reports whether key has a value, without reading it.
 func (tx *Tx) Has(key []byte) (bool, error) {
-	if err := tx.ready(key); err != nil {
+	t, err := tx.ready(key)
+	if err != nil {
 		return false, err
 	}
-	return tx.tx.Has(tx.internal(key))
+	return t.Has(internal(t, key))
 }
 
 // Put sets the value of key.
 func (tx *Tx) Put(key, value []byte) error {
-	if err := tx.ready(key); err != nil {
+	t, err := tx.ready(key)
+	if err != nil {
 		return err
 	}
 	if err := checkPair(key, value); err != nil {
 		return err
 	}
-	return tx.note(tx.tx.Put(tx.internal(key), value))
+	return tx.note(t.Put(internal(t, key), value))
 }
 
 // PutIfAbsent sets the value of key unless it has one, and reports whether it did.
@@ -130,23 +135,25 @@ func (tx *Tx) CompareAndSwap(key, old, new []byte) (bool, error) {
 
 // Delete removes key. Deleting an absent key is not an error.
 func (tx *Tx) Delete(key []byte) error {
-	if err := tx.ready(key); err != nil {
+	t, err := tx.ready(key)
+	if err != nil {
 		return err
 	}
-	return tx.note(tx.tx.Delete(tx.internal(key)))
+	return tx.note(t.Delete(internal(t, key)))
 }
 
 // DeleteRange removes every key in r. Its cost does not depend on how many there
 // are. An empty range, one whose Low is not below its High, is no error; a bound that
 // is too long for a key is ErrKeyTooLarge, which ranges to be read do not mind.
 func (tx *Tx) DeleteRange(r Range) error {
-	if tx.tx == nil {
+	t := tx.tx.Load()
+	if t == nil {
 		return ErrTxClosed
 	}
 	if err := checkRange(r); err != nil {
 		return err
 	}
-	return tx.note(tx.tx.DeleteRange(r.internal(nil, nil)))
+	return tx.note(t.DeleteRange(r.internal(nil, nil)))
 }
 
 // note makes an I/O error of a write stick: a transaction that lost one must not commit.
@@ -227,11 +234,11 @@ func (tx *Tx) pairs(r Range, first, next func(*txn.Iter) bool) iter.Seq2[[]byte,
 
 // begin makes the iterator of a scan; nil, and an error that sticks, if tx has ended.
 func (tx *Tx) begin(r Range) *txn.Iter {
-	if tx.tx == nil {
+	it := tx.iter(r)
+	if it == nil {
 		tx.stick(ErrTxClosed)
-		return nil
 	}
-	return tx.iter(r)
+	return it
 }
 
 // finish closes a scan's iterator, which only the scan has known, and keeps its error.
@@ -266,11 +273,10 @@ func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 // SetDurability chooses the durability of this transaction's commit. A value that
 // does not exist makes the commit fail with ErrInvalidOption.
 func (tx *Tx) SetDurability(d Durability) {
-	switch {
-	case d > Relaxed:
+	if d > Relaxed {
 		tx.note(fmt.Errorf("%w: unknown Durability %d", ErrInvalidOption, d))
-	case tx.tx != nil:
-		tx.tx.SetDurable(d == Durable)
+	} else if t := tx.tx.Load(); t != nil {
+		t.SetDurable(d == Durable)
 	}
 }
 
@@ -279,23 +285,22 @@ func (tx *Tx) SetDurability(d Durability) {
 // be once the store is opened again. ErrConflict: another commit
 // changed what this one had read. Of a read-only transaction it is the same as Rollback.
 func (tx *Tx) Commit() error {
-	if tx.managed && tx.tx != nil {
+	if tx.managed && tx.tx.Load() != nil {
 		return ErrTxManaged
 	}
 	return tx.commit()
 }
 
 func (tx *Tx) commit() error {
-	if tx.tx == nil {
-		return ErrTxClosed
-	}
-	if tx.err != nil {
-		tx.end()
+	if tx.err != nil && tx.end() {
 		return tx.err
 	}
-	seq, err := tx.tx.Commit()
-	tx.tx.Recycle()
-	tx.tx = nil
+	t := tx.tx.Swap(nil)
+	if t == nil {
+		return ErrTxClosed
+	}
+	seq, err := t.Commit()
+	t.Recycle()
 	if err == nil {
 		tx.commitSeq = seq
 	}
@@ -305,17 +310,21 @@ func (tx *Tx) commit() error {
 // Rollback ends the transaction and forgets its writes. After Commit or Rollback
 // it does nothing.
 func (tx *Tx) Rollback() error {
-	if tx.managed && tx.tx != nil {
+	if tx.managed && tx.tx.Load() != nil {
 		return ErrTxManaged
 	}
 	tx.end()
 	return nil
 }
 
-func (tx *Tx) end() {
-	if tx.tx != nil {
-		tx.tx.Rollback()
-		tx.tx.Recycle()
-		tx.tx = nil
+// end ends the transaction, if nobody else has, and reports whether it did. Whoever ends it has it alone: its memory is
+// given to another one, which two that end it at once would both break.
+func (tx *Tx) end() bool {
+	t := tx.tx.Swap(nil)
+	if t == nil {
+		return false
 	}
+	t.Rollback()
+	t.Recycle()
+	return true
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -674,4 +675,70 @@ func untilEnded(t *testing.T, db *cairn.DB) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Error("a transaction that is forgotten is not found")
+}
+
+// TestEndedAtOnce: of several that end a transaction at once, one does, and what others have going on is none the worse.
+func TestEndedAtOnce(t *testing.T) {
+	db := openAt(t, "/db", &cairn.Options{FS: memfs.New(), Memory: 4 << 20, Durability: cairn.Relaxed})
+	var over atomic.Bool
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ; !over.Load(); time.Sleep(100 * time.Microsecond) {
+			err := db.Update(func(tx *cairn.Tx) error {
+				_, err := tx.Get(b("other"))
+				if err != nil && !errors.Is(err, cairn.ErrNotFound) {
+					return err
+				}
+				return tx.Put(b("other"), b("x"))
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	committed := 0
+	for i := range 2000 {
+		tx, err := db.Begin(true)
+		check(t, err)
+		check(t, tx.Put(b("n"), fmt.Append(nil, i)))
+		var ending sync.WaitGroup
+		var ready atomic.Int32
+		atOnce := func() { // as far as the processors do
+			for ready.Add(1); ready.Load() < 2; runtime.Gosched() {
+			}
+		}
+		var commits [2]error
+		ending.Go(func() {
+			atOnce()
+			commits[0] = tx.Commit()
+		})
+		ending.Go(func() {
+			atOnce()
+			if i%2 == 0 {
+				commits[1] = tx.Commit()
+			} else {
+				commits[1] = errors.Join(tx.Rollback(), cairn.ErrTxClosed)
+			}
+		})
+		ending.Wait()
+		done := 0
+		for _, err := range commits {
+			if err == nil {
+				done++
+			} else if !errors.Is(err, cairn.ErrTxClosed) {
+				t.Fatal(err)
+			}
+		}
+		if done > 1 {
+			t.Fatal("it was committed twice")
+		}
+		committed += done
+		if done == 1 {
+			wantValue(t, db, "n", fmt.Sprint(i))
+		}
+	}
+	over.Store(true)
+	others.Wait()
+	t.Logf("%d of 2000 were committed", committed)
 }
