@@ -30,8 +30,9 @@ func (t Table) Stakes() map[string]float64 {
 	return stakes
 }
 
-// near lists the rivals of Cairn that may be the best in a ranked column: after one round
-// whoever is no more than a third behind, after many an eighth.
+// near lists the rivals of Cairn that may be the best in a ranked column: whoever is no further behind than two standard
+// deviations of what lies between two medians of as many rounds: of a time twice the best after a round of both, a
+// fourth more after ten. So in a race that is lost by bad luck in one of forty.
 func (t Table) near(col result.Column) (names []string) {
 	_, best, ok := t.Best(col.Key, rivalIn(col))
 	if !col.Ranked || !ok || !t.has(Subject, col) {
@@ -42,7 +43,8 @@ func (t Table) near(col result.Column) (names []string) {
 		if !have.Known() || !rivalIn(col)(r) || r.Engine.Floor || r.Unsynced != "" {
 			continue
 		}
-		if col.Unit.Ratio(have.Median, best.Median) <= 1.1+0.25/float64(have.Rounds) {
+		apart := usualScatter(col.Unit) * math.Sqrt(1/float64(have.Rounds)+1/float64(best.Rounds))
+		if col.Unit.Ratio(have.Median, best.Median) <= math.Exp(2*apart) {
 			names = append(names, r.Engine.Name)
 		}
 	}
