@@ -213,7 +213,6 @@ func (db *DB) begin(writable, managed bool) (*Tx, error) {
 		return nil, err
 	}
 	t := newHandle(tx, managed)
-	t.seq, t.managed = tx.Snapshot(), managed
-	t.tx.Store(tx)
+	t.tx, t.seq, t.managed = tx, tx.Snapshot(), managed
 	return t, nil
 }

@@ -24,7 +24,7 @@ func (r Range) internal(low, high []byte) ([]byte, []byte) {
 
 // iter makes an iterator over r, whose bounds it copies; nil if tx has ended.
 func (tx *Tx) iter(r Range) *txn.Iter {
-	t := tx.tx.Load()
+	t := tx.tx
 	if t == nil {
 		return nil
 	}

@@ -20,10 +20,11 @@ import (
 // may be reused as soon as the call returns; bounds of Keys, Scan and ScanBackward when
 // the loop has begun.
 type Tx struct {
-	tx        atomic.Pointer[txn.Tx] // nil once the transaction has ended
+	tx        *txn.Tx // nil once the transaction has ended
 	seq       uint64
 	commitSeq uint64
 	managed   bool
+	taken     atomic.Bool // somebody ends it, or has; of one that is managed it is View or Update
 	err       error
 }
 
@@ -69,7 +70,7 @@ func internal(t *txn.Tx, key []byte) []byte { return t.Key(rootBucket, key) }
 
 // ready returns what is to be used with key, or why it cannot be.
 func (tx *Tx) ready(key []byte) (*txn.Tx, error) {
-	t := tx.tx.Load()
+	t := tx.tx
 	if t == nil {
 		return nil, ErrTxClosed
 	}
@@ -146,7 +147,7 @@ func (tx *Tx) Delete(key []byte) error {
 // are. An empty range, one whose Low is not below its High, is no error; a bound that
 // is too long for a key is ErrKeyTooLarge, which ranges to be read do not mind.
 func (tx *Tx) DeleteRange(r Range) error {
-	t := tx.tx.Load()
+	t := tx.tx
 	if t == nil {
 		return ErrTxClosed
 	}
@@ -275,7 +276,7 @@ func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 func (tx *Tx) SetDurability(d Durability) {
 	if d > Relaxed {
 		tx.note(fmt.Errorf("%w: unknown Durability %d", ErrInvalidOption, d))
-	} else if t := tx.tx.Load(); t != nil {
+	} else if t := tx.tx; t != nil {
 		t.SetDurable(d == Durable)
 	}
 }
@@ -285,7 +286,7 @@ func (tx *Tx) SetDurability(d Durability) {
 // be once the store is opened again. ErrConflict: another commit
 // changed what this one had read. Of a read-only transaction it is the same as Rollback.
 func (tx *Tx) Commit() error {
-	if tx.managed && tx.tx.Load() != nil {
+	if tx.managed && tx.tx != nil {
 		return ErrTxManaged
 	}
 	return tx.commit()
@@ -295,7 +296,7 @@ func (tx *Tx) commit() error {
 	if tx.err != nil && tx.end() {
 		return tx.err
 	}
-	t := tx.tx.Swap(nil)
+	t := tx.take()
 	if t == nil {
 		return ErrTxClosed
 	}
@@ -310,17 +311,27 @@ func (tx *Tx) commit() error {
 // Rollback ends the transaction and forgets its writes. After Commit or Rollback
 // it does nothing.
 func (tx *Tx) Rollback() error {
-	if tx.managed && tx.tx.Load() != nil {
+	if tx.managed && tx.tx != nil {
 		return ErrTxManaged
 	}
 	tx.end()
 	return nil
 }
 
-// end ends the transaction, if nobody else has, and reports whether it did. Whoever ends it has it alone: its memory is
-// given to another one, which two that end it at once would both break.
+// take returns what is to be ended; nil if somebody else ends it or has. Whoever does has it alone: its memory is given to
+// another transaction, and two that do so at once would break both.
+func (tx *Tx) take() *txn.Tx {
+	if !tx.managed && tx.taken.Swap(true) {
+		return nil
+	}
+	t := tx.tx
+	tx.tx = nil
+	return t
+}
+
+// end ends the transaction, unless it has ended, and reports whether it did.
 func (tx *Tx) end() bool {
-	t := tx.tx.Swap(nil)
+	t := tx.take()
 	if t == nil {
 		return false
 	}
