@@ -482,8 +482,8 @@ func TestStats(t *testing.T) {
 		s.Memtables == 0 || s.MemoryUsed < s.Memtables || s.DiskBytes == 0 || s.BackgroundError != nil || s.PinnedBytes == 0 {
 		t.Errorf("%+v", s)
 	}
-	if s.WriteAmplification <= 1 {
-		t.Errorf("write amplification %v", s.WriteAmplification)
+	if s.WriteAmplification <= 1 || s.LoggedBytes <= s.CommittedBytes {
+		t.Errorf("write amplification %v, %d bytes committed, %d logged", s.WriteAmplification, s.CommittedBytes, s.LoggedBytes)
 	}
 	check(t, tx.Rollback())
 	check(t, db.Compact(t.Context(), cairn.Range{}))
@@ -494,6 +494,38 @@ func TestStats(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("debt that nobody works off:", db.Stats().CompactionDebt)
 		}
+	}
+}
+
+// TestStatsOfSmallCommits: of a small commit most of what is written to the log is not what was committed.
+func TestStatsOfSmallCommits(t *testing.T) {
+	db := openNew(t, &cairn.Options{Durability: cairn.Relaxed})
+	for i := range 1000 {
+		put(t, db, fmt.Sprintf("%05d", i), "")
+	}
+	s := db.Stats()
+	if s.LoggedBytes < 3*s.CommittedBytes || s.LoggedBytes > s.LogBytes || s.WriteAmplification != float64(s.LoggedBytes)/float64(s.CommittedBytes) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStatsOfLargeTransaction: its tables count as soon as they can be read.
+func TestStatsOfLargeTransaction(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, &cairn.Options{Memory: 1 << 20})
+	check(t, err)
+	defer db.Close()
+	value := make([]byte, 1000)
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		for i := range 5000 {
+			if err := tx.Put(fmt.Appendf(nil, "key%05d", i), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if s := db.Stats(); s.Entries != 5000 || s.Tables == 0 || s.RawBytes < 5_000_000 || s.DiskBytes <= s.LogBytes || s.SpaceAmplification < 1 {
+		t.Errorf("%+v", s)
 	}
 }
 

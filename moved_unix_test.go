@@ -3,6 +3,7 @@
 package cairn_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,4 +133,15 @@ func TestClosedElsewhere(t *testing.T) {
 	}
 	unchanged(t, name, before)
 	verified(t, away, "a", "1")
+
+	// A table that Close opens by its name, where the other store has one: nothing of either is damaged.
+	name, away = filepath.Join(dir, "small"), filepath.Join(dir, "small away")
+	db, err = cairn.Open(name, nil)
+	check(t, err)
+	put(t, db, "a", "1")
+	check(t, os.Rename(name, away))
+	other(t, name)
+	if err := db.Close(); err == nil || errors.Is(err, cairn.ErrCorrupt) {
+		t.Errorf("close of a renamed store: %v", err)
+	}
 }

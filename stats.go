@@ -10,13 +10,15 @@ import (
 // Stats describes a store at one moment. Byte counts are exact unless said to be
 // estimates; totals count from Open. It is plain data: keeping it costs nothing.
 type Stats struct {
-	// Seq is the newest visible sequence. Sequences count writes, not commits.
+	// Seq is the newest visible sequence. Sequences count writes, not commits; a transaction larger than memory
+	// has one for each run of tables it has written.
 	Seq uint64
 
 	// DiskBytes is what tables and log use on disk. Space reserved for the log
 	// but not written yet is left out.
 	DiskBytes int64
-	// LogBytes is the part of DiskBytes that is log: writes not yet in tables.
+	// LogBytes is the part of DiskBytes that is log: writes not yet in tables. Of a store that another process
+	// writes it is at most that.
 	LogBytes int64
 	// RawBytes is the length of all keys and values in tables before compression,
 	// superseded ones included, each key with the one byte that names its bucket.
@@ -38,8 +40,12 @@ type Stats struct {
 	// WriteAmplification is bytes written to the disk (log, flushes and
 	// compactions) per byte committed since Open; 0 before the first commit.
 	WriteAmplification float64
-	// CommittedBytes is the size of all commits since Open as encoded for the log.
+	// CommittedBytes is the size of all commits since Open: of what they put and delete, as it is
+	// encoded for the log, or of a large transaction for its tables, before they are compressed.
 	CommittedBytes int64
+	// LoggedBytes is what commits have written to the log since Open: with the header of each, of
+	// which a small one is mostly made, and what it is filled up with.
+	LoggedBytes int64
 	// FlushedBytes is what writing memtables to tables has written since Open.
 	FlushedBytes int64
 	// CompactedBytes is what merging tables has written since Open.
@@ -116,7 +122,7 @@ func (db *DB) Stats() Stats {
 	s := Stats{
 		Seq: e.Seq, DiskBytes: e.DiskBytes, LogBytes: e.LogBytes, RawBytes: e.RawBytes,
 		Entries: e.Entries, Tables: e.Tables, Runs: e.Runs,
-		CommittedBytes: e.CommittedBytes, FlushedBytes: e.FlushedBytes, CompactedBytes: e.CompactedBytes,
+		CommittedBytes: e.CommittedBytes, LoggedBytes: e.LoggedBytes, FlushedBytes: e.FlushedBytes, CompactedBytes: e.CompactedBytes,
 		Flushes: e.Flushes, Compactions: e.Compactions, CompactionDebt: e.CompactionDebt, Stalls: e.Stalls,
 		MemoryLimit: e.MemoryLimit, MemoryUsed: e.MemoryUsed, Memtables: e.Memtables, Pages: e.Pages,
 		PointIndexes: e.PointIndexes, PinnedBytes: e.PinnedBytes, HeapCopies: e.HeapCopies,
@@ -143,21 +149,22 @@ func (s *Stats) amplify(e *report.Stats) {
 		s.SpaceAmplification = float64(e.DiskBytes-e.LogBytes) / float64(deepest)
 	}
 	if e.CommittedBytes > 0 {
-		written := e.CommittedBytes + e.FlushedBytes + e.CompactedBytes
+		written := e.LoggedBytes + e.FlushedBytes + e.CompactedBytes
 		s.WriteAmplification = float64(written) / float64(e.CommittedBytes)
 	}
 }
 
 // Report is what Verify found.
 type Report struct {
-	Tables   int     // table files read in full
+	Tables   int     // table files read to their end, damaged ones included
 	Bytes    int64   // bytes read
-	Entries  uint64  // rows seen, deletes and superseded versions included
-	Problems []error // everything found wrong, each matching ErrCorrupt or an I/O error; nil if all is well
+	Entries  uint64  // rows seen, deletes and superseded versions included; those of damaged pages are not
+	Problems []error // every damaged page, and all else found wrong, each matching ErrCorrupt or an I/O error, which ends the look at its file; nil if all is well
 }
 
 // Verify reads every table in full and checks every checksum, the order of keys,
-// and that files agree with what the manifest says of them. Reads and writes go on
+// and that files agree with what the manifest says of them. Files are read as they are open: that the name of
+// one is gone it does not see. Reads and writes go on
 // meanwhile; what is checked are the tables as of the call. All that is wrong is in
 // the report and, joined, in the error. ctx ends it early with ctx.Err(); the
 // report then covers what was read. ctx may be nil.

@@ -27,7 +27,8 @@ type DirKeeper interface {
 
 // Guarded is fsys for whoever holds a lock in the only directory that it changes: before a
 // name is made, changed or removed there, or made durable, the lock is asked. So a store whose
-// directory was renamed does not write into the one that has its name now. If a DirKeeper has
+// directory was renamed does not write into the one that has its name now. It is a Guard, too: what is
+// opened to be read is not asked about, but can be when it is not what was expected. If a DirKeeper has
 // the lock, names that are there are made durable all the same, and where there is no
 // descriptor left.
 func Guarded(fsys FS, lock Guard) FS {
@@ -44,6 +45,9 @@ type guarded struct {
 	lock   Guard
 	keeper DirKeeper // or nil
 }
+
+// Check implements Guard.
+func (g *guarded) Check() error { return g.lock.Check() }
 
 // FreeSpace implements SpaceTeller where the file system does.
 func (g *guarded) FreeSpace(dir string) (int64, error) {

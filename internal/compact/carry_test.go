@@ -239,7 +239,7 @@ func TestCarriedBlocks(t *testing.T) {
 			sizeByRow += table.Meta().Size
 		}
 		for _, table := range tables {
-			if err := table.Verify(context.Background(), nil); err != nil {
+			if _, err := table.Verify(context.Background(), nil); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			entries, raw, size = entries+table.Meta().Entries, raw+table.Meta().RawBytes, size+table.Meta().Size

@@ -103,7 +103,9 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	end, sum := c.lastEnd()
 	e.rotate(end, sum)
 	h := frame.Header{Kind: frame.KindIngest, Seq: first, Count: uint32(w.Count), Durable: uint64(c.durable)}
-	c.mem.Seg.Append(h, edit.Append(nil))
+	payload := edit.Append(nil)
+	c.mem.Seg.Append(h, payload)
+	c.logged += int64(frame.PaddedBytes(len(payload)))
 	c.ingesting++
 	mem := c.mem
 	l := &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: c.nextSeq - 1}

@@ -50,6 +50,7 @@ type committer struct {
 
 	nextSeq  uint64
 	commits  uint64       // that were appended since Open
+	logged   int64        // bytes of their frames
 	mem      *tree.Memory // active; nil until the first commit
 	queue    group.Queue
 	unsynced []*wal.Segment // oldest first, the active one last
@@ -170,7 +171,9 @@ func (e *Engine) append(w *Write) *group.Commit {
 		})
 	}
 	e.counters.CommittedBytes.Add(int64(w.Bytes))
-	c.shape.Saw(frame.PaddedBytes(w.Bytes), w.Count, w.Durable)
+	bytes := frame.PaddedBytes(w.Bytes)
+	c.logged += int64(bytes)
+	c.shape.Saw(bytes, w.Count, w.Durable)
 	if !c.asked && c.wantsSpare() {
 		c.asked = true
 		e.keepSpare()

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -56,7 +57,8 @@ type Stats struct {
 
 	CacheMisses, CacheEvictions uint64
 	Flushes, Compactions        int64
-	CommittedBytes              int64 // payload of commits
+	CommittedBytes              int64 // entries of commits
+	LoggedBytes                 int64 // written to the log by commits
 	FlushedBytes                int64 // written by flushes
 	CompactedBytes              int64 // written by compactions
 	CompactionDebt              int64 // bytes that compaction has still to rewrite
@@ -78,17 +80,24 @@ func (s *Stats) AddState(rs *tree.State) {
 	s.Runs = len(rs.Layers) + len(rs.Runs)
 	s.Levels = make([]LevelStats, manifest.NumLevels)
 	for level, t := range rs.Version.Tables() {
-		s.Tables++
-		s.Levels[level].Tables++
-		s.Levels[level].Bytes += t.Size
-		s.DiskBytes += t.Size
-		s.RawBytes += t.RawBytes
-		s.Entries += t.Entries
+		s.addTable(level, t)
 	}
 	for _, l := range rs.Layers {
 		if l.Mem != nil {
 			s.LogBytes += l.Mem.LogBytes()
 		}
+		for _, h := range l.Tables() { // of a large transaction; the manifest has them a moment later
+			s.addTable(0, h.Meta)
+		}
 	}
 	s.DiskBytes += s.LogBytes
+}
+
+func (s *Stats) addTable(level int, t *base.TableMeta) {
+	s.Tables++
+	s.Levels[level].Tables++
+	s.Levels[level].Bytes += t.Size
+	s.DiskBytes += t.Size
+	s.RawBytes += t.RawBytes
+	s.Entries += t.Entries
 }

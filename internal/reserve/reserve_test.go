@@ -1,9 +1,12 @@
 package reserve
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -94,5 +97,16 @@ func TestLend(t *testing.T) {
 	}
 	if made != 4 {
 		t.Errorf("%d segments were made", made)
+	}
+}
+
+// A full disk that has poisoned the store is not one that space helps.
+func TestSpaceError(t *testing.T) {
+	full := fmt.Errorf("write: %w", vfs.ErrNoSpace)
+	if err := SpaceError(full); !errors.Is(err, base.ErrNoSpace) {
+		t.Error(err)
+	}
+	if err := SpaceError(fmt.Errorf("%w: %w", base.ErrPoisoned, full)); errors.Is(err, base.ErrNoSpace) {
+		t.Error(err)
 	}
 }

@@ -56,7 +56,7 @@ func surveyOpened(t *testing.T, m *room, c *content, f *memFile, meta base.Table
 		return err, err
 	}
 	defer rd.Close()
-	if verifyErr = rd.Verify(context.Background(), nil); verifyErr != nil {
+	if verifyErr = second(rd.Verify(context.Background(), nil)); verifyErr != nil {
 		mustBeCorruption(t, what, verifyErr)
 	}
 	for _, noCache := range []bool{true, false} {
@@ -148,7 +148,7 @@ func TestFileThatShrinksUnderAReader(t *testing.T) {
 	}
 	_, err := rd.BuildIndex(context.Background())
 	mustBeCorruption(t, "build index", err)
-	mustBeCorruption(t, "verify", rd.Verify(context.Background(), nil))
+	mustBeCorruption(t, "verify", second(rd.Verify(context.Background(), nil)))
 }
 
 // Pages that are whole and checksummed, but not the ones that belong there.
@@ -307,6 +307,44 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
+// TestVerifyTellsAll: what is damaged does not hide what else is, nor counts as seen.
+func TestVerifyTellsAll(t *testing.T) {
+	f, meta := counters(3000, 1).write(t, WriterOptions{BlockBytes: 2000})
+	m := newRoom(t, 1<<30)
+	whole := m.open(t, f, meta)
+	if err := whole.load(); err != nil {
+		t.Fatal(err)
+	}
+	blocks := whole.index.Blocks
+	if len(blocks) < 6 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	damaged := &memFile{b: bytes.Clone(f.b)}
+	places := []int64{blocks[1].Off, blocks[2].Off, blocks[4].ValueOff()}
+	for _, off := range places {
+		damaged.b[off+20] ^= 1
+	}
+	r := m.open(t, damaged, meta)
+	seen, err := r.Verify(context.Background(), nil)
+	if len(seen.Problems) != len(places) || !seen.Whole || seen.Bytes != meta.Size {
+		t.Fatalf("%+v, %v", seen, err)
+	}
+	for i, problem := range seen.Problems {
+		var c *base.CorruptionError
+		if !errors.As(problem, &c) || c.Offset != places[i] {
+			t.Errorf("problem %d: %v, want it at %d", i, problem, places[i])
+		}
+	}
+	if want := meta.Entries - uint64(blocks[1].Rows) - uint64(blocks[2].Rows); seen.Entries != want {
+		t.Errorf("%d rows seen, want %d", seen.Entries, want)
+	}
+	damaged.b[len(damaged.b)-1] ^= 1
+	seen, err = r.Verify(context.Background(), nil)
+	if len(seen.Problems) != 1 || seen.Whole || seen.Bytes != 0 || seen.Entries != 0 || err == nil {
+		t.Errorf("without its end: %+v, %v", seen, err)
+	}
+}
+
 // Files whose checksums are right and whose contents lie: only Verify, which
 // looks at everything, can and must tell.
 func TestVerifySeesLies(t *testing.T) {
@@ -337,7 +375,7 @@ func TestVerifySeesLies(t *testing.T) {
 		f.closed = false
 		rd, err := Open(f, meta, storeID, "7.sst", m.cache, m.budget)
 		if err == nil {
-			err = rd.Verify(context.Background(), nil)
+			err = second(rd.Verify(context.Background(), nil))
 			rd.Close()
 		}
 		mustBeCorruption(t, what, err)
@@ -413,7 +451,7 @@ func attempt(t *testing.T, m *room, c *content, f *memFile, meta base.TableMeta,
 		return []error{err}
 	}
 	defer rd.Close()
-	note(rd.Verify(context.Background(), nil))
+	note(second(rd.Verify(context.Background(), nil)))
 	x, err := rd.BuildIndex(context.Background())
 	if note(err); err == nil {
 		rd.AttachIndex(x)

@@ -92,7 +92,7 @@ func use(t *testing.T, m *room, b []byte, meta base.TableMeta) {
 		return
 	}
 	defer rd.Close()
-	sound := check(rd.Verify(context.Background(), nil))
+	sound := check(second(rd.Verify(context.Background(), nil)))
 	if x, err := rd.BuildIndex(context.Background()); check(err) {
 		x.Free()
 	}

@@ -345,7 +345,7 @@ func TestVerifyAndBuildIndexStopWithTheirContext(t *testing.T) {
 	rd := newRoom(t, 1<<30).open(t, f, meta)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := rd.Verify(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := rd.Verify(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("verify: %v", err)
 	}
 	if _, err := rd.BuildIndex(ctx); !errors.Is(err, context.Canceled) {

@@ -2,7 +2,9 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"math"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -12,67 +14,100 @@ import (
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
+// Verified is what Verify has looked at, and found.
+type Verified struct {
+	Whole    bool    // all of the file was read
+	Bytes    int64   // of it
+	Entries  uint64  // rows that were seen
+	Problems []error // *base.CorruptionError, and at most one error of the file, which ends it
+}
+
 // Verify reads the whole file, past the cache, and checks every checksum, the
-// order of all rows, and that index, counts and bounds are true. progress, if
-// not nil, is told the bytes done so far now and then. The error is ctx's, one
-// of the file, or a *base.CorruptionError.
-func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) error {
-	t, err := r.readTail(true)
-	if err != nil {
-		return err
-	}
-	if err := r.load(); err != nil {
-		return err
-	}
+// order of all rows, and that index, counts and bounds are true. What is damaged
+// does not keep it from looking at the rest. progress, if not nil, is told the bytes
+// done so far now and then. The error is ctx's, or all problems joined.
+func (r *Reader) Verify(ctx context.Context, progress func(bytesDone int64)) (Verified, error) {
 	v := verifier{r: r}
 	v.found.MinSeq = math.MaxUint64
-	for b := range t.index.Blocks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := v.block(b); err != nil {
-			return err
-		}
-		if progress != nil {
-			progress(r.index.End(b))
-		}
-	}
-	if err := v.finish(t); err != nil {
-		return err
-	}
-	if progress != nil {
-		progress(r.meta.Size)
-	}
-	return nil
+	err := v.run(ctx, progress)
+	v.seen.Entries = v.found.Entries
+	return v.seen, cmp.Or(err, errors.Join(v.seen.Problems...))
 }
 
 // verifier gathers what the rows say, to compare it with the properties.
 type verifier struct {
 	r       *Reader
+	seen    Verified
 	form    []byte
 	buf     []byte // for value pages
 	found   base.TableMeta
 	last    []byte
 	lastSeq uint64
+	behind  bool // last and lastSeq are those of the block before
 }
 
-func (v *verifier) block(b int) error {
+// problem notes what is wrong, if anything, and reports whether to go on.
+func (v *verifier) problem(err error) bool {
+	if err != nil {
+		v.seen.Problems = append(v.seen.Problems, err)
+	}
+	return err == nil || errors.Is(err, base.ErrCorrupt)
+}
+
+// run looks at everything. The error is ctx's.
+func (v *verifier) run(ctx context.Context, progress func(bytesDone int64)) error {
+	t, err := v.r.readTail(true)
+	if err == nil {
+		err = v.r.load()
+	}
+	if err != nil {
+		v.problem(err)
+		return nil
+	}
+	for b := range t.index.Blocks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !v.block(b) {
+			return nil
+		}
+		v.seen.Bytes = v.r.index.End(b)
+		if progress != nil {
+			progress(v.seen.Bytes)
+		}
+	}
+	if len(v.seen.Problems) == 0 { // else the rows that were seen are not all
+		v.problem(v.finish(t))
+	}
+	v.seen.Whole, v.seen.Bytes = true, v.r.meta.Size
+	if progress != nil {
+		progress(v.seen.Bytes)
+	}
+	return nil
+}
+
+// block looks at a block, and reports whether to go on.
+func (v *verifier) block(b int) bool {
 	e := &v.r.index.Blocks[b]
 	v.form = resize(v.form, int(e.KeyForm))
-	if err := v.r.readKeys(b, v.form); err != nil {
-		return err
+	err := v.r.readKeys(b, v.form)
+	if !v.problem(err) {
+		return false
 	}
-	keys := block.View(v.form)
-	if err := v.boundary(b, keys.Key(0), keys.Seq(0)); err != nil {
-		return err
+	behind := v.behind
+	if v.behind = err == nil; v.behind {
+		keys := block.View(v.form)
+		if b == 0 || behind {
+			v.problem(v.boundary(b, keys.Key(0), keys.Seq(0)))
+		}
+		for i := range keys.Rows() {
+			v.count(keys.Key(i), keys.Seq(i), keys.Kind(i))
+		}
+		n := keys.Rows() - 1
+		v.last, v.lastSeq = append(v.last[:0], keys.Key(n)...), keys.Seq(n)
+		v.found.RawBytes += int64(keys.ValueBytes())
 	}
-	for i := range keys.Rows() {
-		v.count(keys.Key(i), keys.Seq(i), keys.Kind(i))
-	}
-	n := keys.Rows() - 1
-	v.last, v.lastSeq = append(v.last[:0], keys.Key(n)...), keys.Seq(n)
-	v.found.RawBytes += int64(keys.ValueBytes())
-	return v.values(b, e)
+	return v.problem(v.values(b, e))
 }
 
 // boundary checks order and fence between block b and the one before.

@@ -177,14 +177,23 @@ func (f *Files) open(meta *base.TableMeta, open opener) (*tree.Handle, error) {
 	name := f.Path(meta.Num)
 	file, err := f.FS.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("open table: %w", err)
+		return nil, f.why(fmt.Errorf("open table: %w", err))
 	}
 	r, err := open(file, *meta, f.Store, name, f.Pages, f.Budget)
 	if err != nil {
 		file.Close()
-		return nil, err
+		return nil, f.why(err)
 	}
 	return &tree.Handle{Meta: meta, Reader: r, OnUnused: f.Unused}, nil
+}
+
+// why returns why a table could not be opened: err, unless its name leads to another directory by now, whose file is
+// none of this store's.
+func (f *Files) why(err error) error {
+	if g, ok := f.FS.(vfs.Guard); ok {
+		return cmp.Or(g.Check(), err)
+	}
+	return err
 }
 
 // OpenListed opens a table that the manifest or the log names; its index is read when it is

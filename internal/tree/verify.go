@@ -9,7 +9,7 @@ import (
 type Report struct {
 	Tables   int    // tables read in full
 	Bytes    int64  // bytes of tables read
-	Entries  uint64 // rows, superseded ones and deletes included
+	Entries  uint64 // rows seen, superseded ones and deletes included
 	Problems []error
 }
 
@@ -20,21 +20,23 @@ type Report struct {
 func (rs *State) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
 	total := SizeOf(rs.Handles)
 	var rep Report
+	done := int64(0)
 	for _, h := range rs.Handles {
-		err := h.Verify(ctx, func(n int64) {
+		seen, _ := h.Verify(ctx, func(n int64) {
 			if progress != nil {
-				progress(rep.Bytes+n, total)
+				progress(done+n, total)
 			}
 		})
+		done += h.Meta.Size
+		rep.Bytes += seen.Bytes
+		rep.Entries += seen.Entries
+		rep.Problems = append(rep.Problems, seen.Problems...)
 		if ctx.Err() != nil {
 			return rep, ctx.Err()
 		}
-		if err != nil {
-			rep.Problems = append(rep.Problems, err)
+		if seen.Whole {
+			rep.Tables++
 		}
-		rep.Tables++
-		rep.Bytes += h.Meta.Size
-		rep.Entries += h.Meta.Entries
 	}
 	rep.Problems = append(rep.Problems, rs.CheckOrder()...)
 	return rep, errors.Join(rep.Problems...)
