@@ -296,7 +296,7 @@ func TestJumboValues(t *testing.T) {
 // TestMemoryOfJumboValues: a value of several pages is written without room for as much again, and read into memory that
 // is taken once.
 func TestMemoryOfJumboValues(t *testing.T) {
-	const bytes, more = 64 << 20, 8 << 20
+	const bytes, more = 64 << 20, 40 << 20 // pools forget a fourth of what they are given where races are looked for
 	noise := make([]byte, bytes)
 	rand.NewChaCha8([32]byte{9}).Read(noise)
 	for what, value := range map[string][]byte{"noise": noise, "zeros": make([]byte, bytes)} {
