@@ -37,14 +37,14 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 		s.BackgroundError = *p
 	}
 	s.AddState(rs)
-	s.CompactionDebt, s.LoggedBytes = e.owed(rs)
+	e.addCommits(&s, rs)
 	return s
 }
 
-// owed is the debt of compaction, what waits to be flushed included: it is zero
-// only when background work has nothing left to do. And it is what commits have written to the log.
-func (e *Engine) owed(rs *tree.State) (debt, logged int64) {
-	debt = e.merger.Debt()
+// addCommits adds what commits have written to the log, and the debt of compaction, what waits to be flushed
+// included: it is zero only when background work has nothing left to do.
+func (e *Engine) addCommits(s *report.Stats, rs *tree.State) {
+	debt := e.merger.Debt()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	for _, l := range rs.Layers {
@@ -52,7 +52,7 @@ func (e *Engine) owed(rs *tree.State) (debt, logged int64) {
 			debt++
 		}
 	}
-	return debt + e.restlessBytes(rs), e.commit.logged
+	s.CompactionDebt, s.LoggedBytes = debt+e.restlessBytes(rs), e.commit.logged
 }
 
 func (e *Engine) emit(ev report.Event) {

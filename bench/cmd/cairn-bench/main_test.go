@@ -127,7 +127,7 @@ func TestPlacesAreCheckedBeforehand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(own, filepath.Join(dir, "link")); err != nil {
-		t.Skip(err)
+		t.Skip("NOT TESTED: ", err)
 	}
 	for want, args := range map[string][]string{
 		"-json " + dir + ": a directory":              {"-json", dir},
@@ -156,7 +156,7 @@ func TestPlacesAreCheckedBeforehand(t *testing.T) {
 // What cannot be written at the end is told, and takes nothing away from what can.
 func TestAFullDiskAtTheEnd(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip(err)
+		t.Skip("NOT TESTED: ", err)
 	}
 	args := []string{"run", "-suite", "w4/sound", "-n", "10", "-rounds", "1", "-engines", "gomap", "-sync", "off", "-settle=false", "-dir", t.TempDir()}
 	page := filepath.Join(t.TempDir(), "out.html")

@@ -31,6 +31,9 @@ func takeUp(run, before *result.Run) error {
 // errOtherRun: what is to be gone on with is no part of this run.
 var errOtherRun = errors.New("the run cannot be continued")
 
+// OfAnotherRun reports whether err of Run says that Before is no part of the run.
+func OfAnotherRun(err error) bool { return errors.Is(err, errOtherRun) }
+
 // sameRun returns in what the parts of a run differ, if they do.
 func sameRun(before, run *result.Run) error {
 	differ := func(what string, was, is any) error {

@@ -208,7 +208,7 @@ func (p *Progress) saving(why string) {
 		fmt.Fprintln(p.out, "cairn-bench: what was measured is saved again")
 		return
 	}
-	fmt.Fprintf(p.out, "cairn-bench: warning: what was measured so far could not be saved, which is tried again later: %s\n", why)
+	fmt.Fprintf(p.out, "cairn-bench: warning: what was measured so far could not be saved, which is tried again later: %s\n", report.Printable(why))
 }
 
 func (p *Progress) end() {

@@ -232,9 +232,6 @@ func (r *runner) storeDir() (string, error) {
 // Interrupted reports whether err of Run says that its context was cancelled.
 func Interrupted(err error) bool { return errors.Is(err, errInterrupted) }
 
-// OfAnotherRun reports whether err of Run says that Before is no part of the run.
-func OfAnotherRun(err error) bool { return errors.Is(err, errOtherRun) }
-
 // describe fills in everything of a run that is known beforehand.
 func describe(plan Plan, cfg Config) *result.Run {
 	source, about := describeData(plan, cfg)

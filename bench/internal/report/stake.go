@@ -31,8 +31,8 @@ func (t Table) Stakes() map[string]float64 {
 }
 
 // near lists the rivals of Cairn that may be the best in a ranked column: whoever is no further behind than two standard
-// deviations of what lies between two medians of as many rounds: of a time twice the best after a round of both, a
-// fourth more after ten. So in a race that is lost by bad luck in one of forty.
+// deviations of what usually lies between two medians of as many rounds: a time that is twice the best after a round of
+// both, or a fourth more after ten, is out. So bad luck alone ends the race for one rival in forty.
 func (t Table) near(col result.Column) (names []string) {
 	_, best, ok := t.Best(col.Key, rivalIn(col))
 	if !col.Ranked || !ok || !t.has(Subject, col) {
