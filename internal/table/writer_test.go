@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/block"
+	"github.com/cairndb/cairn/internal/recycle"
 )
 
 // The example of docs/format/table.md is what this code writes.
@@ -191,6 +192,7 @@ func TestIndexFillsUp(t *testing.T) {
 
 // Memory of a writer does not grow with the table.
 func TestWriterBuffersAreBounded(t *testing.T) {
+	sealedBlocks, gatherings = recycle.Pool[sealedBlock]{}, recycle.Pool[gathered]{} // larger ones of other tests
 	f := &memFile{}
 	w := NewWriter(f, WriterOptions{})
 	for i := range 400 {
