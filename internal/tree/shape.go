@@ -31,14 +31,11 @@ const (
 	fewCommits  = 4
 	fewBytes    = 8 << 20
 
-	// The next segment is made when the active one is used to one part in dueShare. The first
-	// of a store waits until dueBytes are used, if it has as many, so that a store of a few
-	// writes makes no other; where commits wait for syncs, until it is used to three quarters, or
-	// a half if it is larger: the rest takes longer to fill than a segment to make. One of lateSegment
-	// bytes and more is used to a half before, whoever waits: the next one takes space and memory, and
-	// zeros where commits wait for syncs, in vain if it is not used.
-	dueShare    = 8
-	dueBytes    = 64 << 10
+	// The next segment is made when the active one is used to a half: the rest takes longer to fill than a
+	// segment to make, and a store of a few writes makes no other. Where commits wait for syncs, a first one is
+	// used to three quarters before, and one of less than lateSegment bytes to one part in earlyShare, if it is
+	// none of the first: there are zeros to be written to the next one, which takes as long as many commits.
+	earlyShare  = 8
 	lateSegment = 8 << 20
 
 	// largeCommit bytes are what commits take on average that are not worth zeros: to write so many
@@ -176,16 +173,13 @@ func (s *Shape) learn(m *Memory, limit int) int {
 // NextDue reports whether the segment behind one of the given capacity, of which so many
 // bytes are used, should be made.
 func (s *Shape) NextDue(used, capacity int) bool {
-	due := capacity / dueShare
+	due := capacity / 2
 	switch {
-	case capacity <= MinSegment && !s.Relaxed:
+	case s.Relaxed:
+	case capacity <= MinSegment:
 		due = capacity * 3 / 4
-	case capacity <= RelaxedSegment && !s.Relaxed:
-		due = capacity / 2
-	case capacity <= RelaxedSegment:
-		due = min(dueBytes, capacity/2)
-	case capacity >= lateSegment:
-		due = capacity / 2
+	case capacity > RelaxedSegment && capacity < lateSegment:
+		due = capacity / earlyShare
 	}
 	return used >= due
 }

@@ -132,7 +132,7 @@ func TestNextDue(t *testing.T) {
 		capacity, from int
 	}{
 		{false, 64 << 10, 48 << 10}, {false, MinSegment, 384 << 10}, {false, MinSegment + 4096, (MinSegment + 4096) / 2}, {false, 1 << 20, 512 << 10}, {false, 4 << 20, 512 << 10}, {false, lateSegment, 4 << 20}, {false, 16 << 20, 8 << 20},
-		{true, 64 << 10, 32 << 10}, {true, MinSegment, 64 << 10}, {true, RelaxedSegment, 64 << 10}, {true, 4 << 20, 512 << 10}, {true, lateSegment, 4 << 20}, {true, 16 << 20, 8 << 20},
+		{true, 64 << 10, 32 << 10}, {true, MinSegment, 256 << 10}, {true, RelaxedSegment, 512 << 10}, {true, 4 << 20, 2 << 20}, {true, 16 << 20, 8 << 20},
 	} {
 		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
 			t.Errorf("relaxed %v, capacity %d: not due from %d on", c.relaxed, c.capacity, c.from)
