@@ -72,7 +72,7 @@ func TestChain(t *testing.T) {
 func segment(t *testing.T, disk *memfs.FS, num uint64, store base.ID, end wal.Position, prev uint32) (*wal.Segment, []byte) {
 	t.Helper()
 	buf := make([]byte, 4096)
-	s, err := wal.Create(disk, base.FileName(base.FileLog, num), num, store, buf)
+	s, err := wal.Create(disk, base.FileName(base.FileLog, num), num, store, buf, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestShelfGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	const size = 2 << 20
-	waiting, err := wal.Create(fsys, "/db/000099.log", 99, e.ledger.Store, make([]byte, size))
+	waiting, err := wal.Create(fsys, "/db/000099.log", 99, e.ledger.Store, make([]byte, size), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -179,7 +179,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
-	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Large: c.shape.MostLarge(need), Long: c.shape.MostLong(need)}
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Long: c.shape.MostLong(need)}
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
 	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is

@@ -102,7 +102,7 @@ func (w *written) segment(num uint64, size int, end wal.Position, sum uint32) {
 	if w.mapped {
 		seg, err = wal.CreateMapped(w.fs, w.name(num), num, w.store, size, true, func() ([]byte, error) { return buffer, nil })
 	} else {
-		seg, err = wal.Create(w.fs, w.name(num), num, w.store, buffer)
+		seg, err = wal.Create(w.fs, w.name(num), num, w.store, buffer, false)
 	}
 	w.ok(err)
 	if seg.Mapped() != w.mapped {

@@ -53,6 +53,10 @@ func (l *Ledger) Start(opened *manifest.State, next uint64) {
 // segment, so that a clean Open of a store that is there writes nothing at all.
 func (l *Ledger) Live() bool { return l.live.Load() }
 
+// New reports whether the store is being made: it has no manifest yet, and a log segment must hold no more than its
+// header, by which an interrupted creation is known.
+func (l *Ledger) New() bool { return l.Parents != nil && !l.Live() }
+
 // State returns what the live manifest says.
 func (l *Ledger) State() *manifest.State { return l.log.State() }
 

@@ -52,19 +52,27 @@ func (f *Files) Path(num uint64) string {
 	return filepath.Join(f.Dir, base.FileName(base.FileLog, num))
 }
 
-// Create makes the file of a segment: if it is to be mapped, one that is mapped for its arena, else
-// of that of an old one if there is one as large. If there is not, those there are will not serve:
-// their space is freed beside what goes on here, which others wait for.
-func (f *Files) Create(size int, mapped, provisional bool, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
+// Form is what the file of a segment is to be like.
+type Form struct {
+	Size        int  // bytes
+	Mapped      bool // for its arena
+	Provisional bool // nothing of it is synced, if it can be mapped
+	Zeros       bool // the first ones go with the header, of one that is not mapped
+}
+
+// Create makes the file of a segment: if it is not to be mapped, of that of an old one if there is one as large.
+// If there is not, those there are will not serve: their space is freed beside what goes on here, which others
+// wait for.
+func (f *Files) Create(form Form, buffer func() ([]byte, error)) (seg *wal.Segment, err error) {
 	num := f.NewNum()
-	if mapped {
-		seg, err = wal.CreateMapped(f.FS, f.Path(num), num, f.Store, size, provisional, buffer)
+	if form.Mapped {
+		seg, err = wal.CreateMapped(f.FS, f.Path(num), num, f.Store, form.Size, form.Provisional, buffer)
 	} else {
 		var buf []byte
 		if buf, err = buffer(); err != nil {
 			return nil, err
 		}
-		if u := f.Shelf.Take(size); u != nil {
+		if u := f.Shelf.Take(form.Size); u != nil {
 			if seg, err = wal.Reuse(f.FS, u, f.Path(num), num, f.Store, buf); err == nil {
 				return seg, nil
 			}
@@ -73,7 +81,7 @@ func (f *Files) Create(size int, mapped, provisional bool, buffer func() ([]byte
 			f.remove(f.soon, f.Path(num))
 			num = f.NewNum()
 		}
-		seg, err = wal.Create(f.FS, f.Path(num), num, f.Store, buf)
+		seg, err = wal.Create(f.FS, f.Path(num), num, f.Store, buf, form.Zeros)
 	}
 	if err == nil {
 		f.Clear(f.soon)

@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 // segment makes a synced segment with one frame.
 func (f *fixture) segment() *wal.Segment {
 	f.t.Helper()
-	seg, err := f.Create(size, false, false, func() ([]byte, error) { return make([]byte, size), nil })
+	seg, err := f.Create(Form{Size: size}, func() ([]byte, error) { return make([]byte, size), nil })
 	if err == nil {
 		seg.Append(frame.Header{Kind: frame.KindLink}, make([]byte, 16))
 		err = errors.Join(seg.WriteOut(), seg.Sync())
@@ -105,7 +105,7 @@ func TestCleared(t *testing.T) {
 	}
 	f.there()
 	wait()
-	seg, err := f.Create(2*size, false, false, func() ([]byte, error) { return make([]byte, 2*size), nil })
+	seg, err := f.Create(Form{Size: 2 * size}, func() ([]byte, error) { return make([]byte, 2*size), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestSeal(t *testing.T) {
 	f.FS = disk
 	for range 3 {
 		const large = 2 << 20
-		seg, err := f.Create(large, false, false, func() ([]byte, error) { return make([]byte, large), nil })
+		seg, err := f.Create(Form{Size: large}, func() ([]byte, error) { return make([]byte, large), nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,8 +47,7 @@ type Maker struct {
 type Plan struct {
 	Size, Records int  // bytes of the one, room of the other
 	Relaxed       bool // few of its commits wait for a sync
-	Large         bool // they are worth no zeros
-	Long          bool // nor a copy in memory
+	Long          bool // they are worth no copy in memory
 }
 
 // mapped reports whether the segment's file is to be its arena: where commits are not synced, or are so long that
@@ -64,7 +63,7 @@ func (m *Maker) Make(p Plan) (*tree.Memory, error) {
 	return m.Buffers.Memory(p.Size, p.Records, !m.Hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
 		seg, err := m.segment(p, buffer)
 		if err == nil {
-			if err = seg.Fill(!p.Relaxed, func() bool { return p.Large && !p.Relaxed || m.Hurry() }); err != nil {
+			if err = seg.Fill(!p.Relaxed, m.Hurry); err != nil {
 				m.SyncUnused(seg)
 				seg.Drop()
 			}
@@ -103,7 +102,8 @@ func (m *Maker) awaitMemory(arenaBytes, indexBytes int, mapped bool) {
 func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, error) {
 	m.Ledger.Lock()
 	defer m.Ledger.Unlock()
-	seg, err := m.Logs.Create(p.Size, p.mapped(), p.Relaxed, buffer)
+	form := logfiles.Form{Size: p.Size, Mapped: p.mapped(), Provisional: p.Relaxed, Zeros: !m.Ledger.New()}
+	seg, err := m.Logs.Create(form, buffer)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 func TestUntouched(t *testing.T) {
 	const huge = arena.HugeBytes
 	buf := make([]byte, 3*huge+4096)
-	seg, err := wal.Create(memfs.New(), "/1.log", 1, base.NewID(), buf)
+	seg, err := wal.Create(memfs.New(), "/1.log", 1, base.NewID(), buf, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,17 +31,6 @@ const (
 	fewCommits  = 4
 	fewBytes    = 8 << 20
 
-	// The next segment is made when the active one is used to a half: the rest takes longer to fill than a
-	// segment to make, and a store of a few writes makes no other. Where commits wait for syncs, a first one is
-	// used to three quarters before, and one of less than lateSegment bytes to one part in earlyShare, if it is
-	// none of the first: there are zeros to be written to the next one, which takes as long as many commits.
-	earlyShare  = 8
-	lateSegment = 8 << 20
-
-	// largeCommit bytes are what commits take on average that are not worth zeros: to write so many
-	// twice takes the device longer than to record that space which was only reserved is used.
-	largeCommit = 192 << 10
-
 	// recordGuess is the size of records nobody has seen yet. There is room for so many of them that
 	// all may be an eighth smaller, and for fewRecords at least: a segment of large ones may go on with
 	// small ones.
@@ -101,23 +90,16 @@ func (s *Shape) MostRelaxed() bool {
 // so change it, before they open a store.
 var LongCommit = 384 << 10
 
-// MostLarge reports whether the next segment, whose first commit takes need bytes, is to hold commits so
-// large that no zeros should be written ahead of them.
-func (s *Shape) MostLarge(need int) bool { return s.most(largeCommit, need, s.large) }
-
-// MostLong reports whether it is to hold commits of LongCommit bytes.
-func (s *Shape) MostLong(need int) bool { return s.most(LongCommit, need, s.long) }
-
-// most reports whether the first commit to a segment, or if none is known the average of those to the active one,
-// takes at least so many bytes; before is what there was to the last one.
-func (s *Shape) most(bytes, need int, before bool) bool {
+// MostLong reports whether the next segment, whose first commit takes need bytes, is to hold commits of LongCommit
+// bytes: as that does, or if none is known those to the active one on average, or to the one before.
+func (s *Shape) MostLong(need int) bool {
 	switch {
 	case need > 0:
-		return need >= bytes
+		return need >= LongCommit
 	case s.count > 0:
-		return s.commits >= bytes*s.count
+		return s.commits >= LongCommit*s.count
 	}
-	return before
+	return s.long
 }
 
 // Next returns the size in bytes of the next segment, whose first commit takes need
@@ -165,21 +147,18 @@ func (s *Shape) learn(m *Memory, limit int) int {
 		used -= s.commit
 	}
 	s.Relaxed = s.MostRelaxed()
-	s.large, s.long = s.MostLarge(0), s.MostLong(0)
+	s.long = s.MostLong(0)
 	s.commit, s.commits, s.count, s.entries, s.waiting = 0, 0, 0, 0, 0
 	return used
 }
 
 // NextDue reports whether the segment behind one of the given capacity, of which so many
-// bytes are used, should be made.
+// bytes are used, should be made: if a half of them are, or three quarters of a first one whose commits wait for syncs.
+// The rest takes longer to fill than a segment to make, and a store of a few writes makes no other.
 func (s *Shape) NextDue(used, capacity int) bool {
 	due := capacity / 2
-	switch {
-	case s.Relaxed:
-	case capacity <= MinSegment:
+	if capacity <= MinSegment && !s.Relaxed {
 		due = capacity * 3 / 4
-	case capacity > RelaxedSegment && capacity < lateSegment:
-		due = capacity / earlyShare
 	}
 	return used >= due
 }

@@ -87,7 +87,7 @@ func sealedMemory(t *testing.T, used int) *Memory {
 	t.Helper()
 	fs := memfs.New()
 	buf := make([]byte, used+8192)
-	seg, err := wal.Create(fs, "000001.log", 1, base.ID{1}, buf)
+	seg, err := wal.Create(fs, "000001.log", 1, base.ID{1}, buf, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestNextDue(t *testing.T) {
 		relaxed        bool
 		capacity, from int
 	}{
-		{false, 64 << 10, 48 << 10}, {false, MinSegment, 384 << 10}, {false, MinSegment + 4096, (MinSegment + 4096) / 2}, {false, 1 << 20, 512 << 10}, {false, 4 << 20, 512 << 10}, {false, lateSegment, 4 << 20}, {false, 16 << 20, 8 << 20},
+		{false, 64 << 10, 48 << 10}, {false, MinSegment, 384 << 10}, {false, MinSegment + 4096, (MinSegment + 4096) / 2}, {false, 1 << 20, 512 << 10}, {false, 4 << 20, 2 << 20}, {false, 16 << 20, 8 << 20},
 		{true, 64 << 10, 32 << 10}, {true, MinSegment, 256 << 10}, {true, RelaxedSegment, 512 << 10}, {true, 4 << 20, 2 << 20}, {true, 16 << 20, 8 << 20},
 	} {
 		if s := (Shape{Relaxed: c.relaxed}); s.NextDue(c.from-1, c.capacity) || !s.NextDue(c.from, c.capacity) {
@@ -168,25 +168,21 @@ func TestShapeFollowsDurability(t *testing.T) {
 	}
 }
 
-// TestMostLarge: no zeros are written ahead of commits that take the device longer than those save
-// it. What was seen of the last segment holds until there are commits to the next one.
-func TestMostLarge(t *testing.T) {
+// TestMostLong: what was seen of the last segment holds until there are commits to the next one.
+func TestMostLong(t *testing.T) {
 	var s Shape
 	want := func(want bool, what string) {
 		t.Helper()
-		if s.MostLarge(0) != want {
+		if s.MostLong(0) != want {
 			t.Errorf("%s: %v", what, !want)
 		}
 	}
 	want(false, "nothing seen")
-	if s.MostLarge(largeCommit-1) || !s.MostLarge(largeCommit) || s.MostLong(LongCommit-1) || !s.MostLong(LongCommit) {
+	if s.MostLong(LongCommit-1) || !s.MostLong(LongCommit) {
 		t.Error("the commit that waits for the segment decides")
 	}
-	s.Saw(256<<10, 1, true)
-	want(true, "a large one")
-	if s.MostLong(0) {
-		t.Error("it is long")
-	}
+	s.Saw(LongCommit, 1, true)
+	want(true, "a long one")
 	for range 9 {
 		s.Saw(100, 1, true)
 	}
@@ -194,7 +190,7 @@ func TestMostLarge(t *testing.T) {
 	for range 9 {
 		s.Saw(1<<20, 1000, true)
 	}
-	want(true, "as many large ones")
+	want(true, "as many long ones")
 	s.Note(sealedMemory(t, 1000), 64<<20)
 	want(true, "the next segment")
 	s.Saw(100, 1, true)

@@ -31,9 +31,27 @@ const pageBytes = 4 << 10
 type ahead struct {
 	mu    sync.Mutex
 	spans []span // in order, none empty
+	end   int64  // of the last frame of which something is written, or about to be
 }
 
 type span struct{ from, to int64 }
+
+// claim notes that something of a frame that ends at end is about to be written.
+func (a *ahead) claim(end int64) {
+	a.mu.Lock()
+	a.end = end
+	a.mu.Unlock()
+}
+
+// beside calls write, which writes to the file from offset to on, unless something may stand there, or come there
+// meanwhile.
+func (a *ahead) beside(to int64, write func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.end <= to {
+		write()
+	}
+}
 
 // put notes that s is in the file, or will be left to WriteOut if it is empty.
 func (a *ahead) put(s span) {
@@ -67,6 +85,7 @@ func (a *ahead) next(to int64) span {
 // can of it to the file. What cannot be written is left to WriteOut, which says why.
 func (s *Segment) copyAhead(parts [][]byte, n int, at int64) {
 	device, _ := s.f.(vfs.WriteStarter)
+	s.ahead.claim(at + int64(n))
 	ok := true
 	most := max(AheadBytes/2, min(n/aheadShare, mostAhead))
 	sent := span{from: (at + pageBytes - 1) &^ (pageBytes - 1)}

@@ -32,7 +32,7 @@ func CreateMapped(fsys vfs.FS, name string, num uint64, store base.ID, size int,
 		s.provisional = provisional
 		err = s.beginMapped(store)
 	} else if s.buf, err = buffer(); err == nil {
-		err = s.begin(store)
+		err = s.begin(store, false)
 	}
 	if err != nil {
 		s.Unmap()

@@ -65,7 +65,7 @@ func Reuse(fsys vfs.FS, u *Used, name string, num uint64, store base.ID, buf []b
 		s.File = base.NewID()
 		s.ident = frame.NewIdentity(s.File)
 	}
-	err := s.begin(store)
+	err := s.begin(store, false)
 	if err == nil {
 		err = takeName(fsys, u.name, name)
 	}

@@ -54,6 +54,7 @@ type Segment struct {
 	short       []byte // the last short frame of a mapped segment that is not provisional
 	provisional bool   // see CreateMapped
 	reused      bool   // the file was used before
+	withZeros   bool   // commits are synced, and written to space that each sync would record as used: see zerosBehind
 	failed      bool   // a write to it did; of whoever leads
 
 	syncing sync.Mutex // one Sync at a time, so that none overlooks another's failure; none while detach is at work
@@ -62,15 +63,15 @@ type Segment struct {
 }
 
 // Create makes the file of segment num, as large as buf (a multiple of 4 KiB), and writes and syncs its
-// header. The caller syncs the directory. Space for the whole segment is
+// header, and with zeros the first of them. The caller syncs the directory. Space for the whole segment is
 // reserved: on a full disk the error matches vfs.IsNoSpace and no file is left.
-func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
+func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte, zeros bool) (*Segment, error) {
 	s, err := makeFile(fsys, name, num, len(buf))
 	if err != nil {
 		return nil, err
 	}
 	s.buf = buf
-	if err := s.begin(store); err != nil {
+	if err := s.begin(store, zeros); err != nil {
 		return nil, s.withdraw(fsys, err)
 	}
 	return s, nil
@@ -96,10 +97,14 @@ func (s *Segment) withdraw(fsys vfs.FS, err error) error {
 	return errors.Join(fmt.Errorf("create log segment %s: %w", s.name, err), fsys.Remove(s.name))
 }
 
-// begin writes and syncs the header.
-func (s *Segment) begin(store base.ID) error {
+// begin writes and syncs the header, and zeros with it if there are to be any: to sync so many takes hardly longer.
+func (s *Segment) begin(store base.ID, zeros bool) error {
 	s.tail.Store(int64(copy(s.buf, s.header(store))))
-	if err := s.WriteOut(); err != nil {
+	err := s.WriteOut()
+	if err == nil && zeros && s.fill < firstZeros {
+		err = s.fillPiece(s.written.Load(), firstZeros)
+	}
+	if err != nil {
 		return err
 	}
 	return s.Sync()
@@ -116,29 +121,35 @@ func (s *Segment) header(store base.ID) []byte {
 
 var zeros [256 << 10]byte
 
-// firstFill is how many bytes Fill writes where nothing is synced.
-const firstFill = 1 << 20
+const (
+	firstFill  = 1 << 20  // how much of a segment is filled with zeros before it is used, if nothing is synced
+	firstZeros = 64 << 10 // and if commits are: to sync so many takes hardly longer than a header
+	mostZeroed = 32 << 10 // what is written at once and longer takes no zeros with it: they would cost as much as they save
+)
 
-// Fill writes zeros to the free part of a segment nothing was appended to, until stop
-// reports true. Only speed depends on it: space that is merely reserved has to be
-// recorded as used when it is written to, at the first sync through the file system's
-// journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync the
-// zeros are made durable a piece at a time, so that no commit's sync has to wait for all
-// of them. Without, it is only the beginning: the rest goes ahead of the commits (zerosAhead),
-// so that no zeros are written that nobody has a use for; of a mapped segment the very first ones
-// are written in any case. After an error the segment must not be used.
+// Fill writes the first zeros to the free part of a segment nothing was appended to, until stop reports true. Only
+// speed depends on them: space that is merely reserved has to be recorded as used when it is written to, at the first
+// sync through the file system's journal, which doubles the time of that sync (docs/ARCHITECTURE.md). With sync they
+// are made durable, unless they are in the file already, and the others go with the commits (zerosBehind). Without, the
+// others go ahead of them (zerosAhead), so that no zeros are written that nobody has a use for; of a mapped segment the
+// very first ones are written in any case. After an error the segment must not be used.
 func (s *Segment) Fill(sync bool, stop func() bool) error {
-	most := int64(s.size)
-	if !sync {
-		most = min(most, firstFill)
+	most := int64(firstFill)
+	if sync {
+		most = firstZeros
 	}
+	most = min(most, int64(s.size))
+	s.withZeros = sync && !s.Mapped()
 	if s.Mapped() {
 		if err := s.fillFirst(); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}
+		if sync { // its commits are long
+			return nil
+		}
 	}
 	for s.fill < most && !stop() {
-		if err := s.fillPiece(s.behind(s.written.Load()), int64(len(zeros))); err != nil {
+		if err := s.fillPiece(s.behind(s.written.Load()), min(most, int64(len(zeros)))); err != nil {
 			return fmt.Errorf("write log segment %s at offset %d: %w", s.name, s.fill, err)
 		}
 		if sync {
@@ -149,6 +160,20 @@ func (s *Segment) Fill(sync bool, stop func() bool) error {
 		runtime.Gosched() // commits that wait for the processor come first: a system call as short as these does not give it up
 	}
 	return nil
+}
+
+// zerosBehind writes zeros behind what is written from one offset to another, so that the sync that is about to come
+// records their space as used, too, and those after it find that done. Only speed depends on it.
+func (s *Segment) zerosBehind(from, to int64) {
+	if s.fill >= to || !s.withZeros || to-from > mostZeroed {
+		return
+	}
+	s.piece = min(max(2*s.piece, firstZeros), mostPiece)
+	s.ahead.beside(to, func() {
+		if s.fillPiece(s.behind(to), s.piece) != nil {
+			s.withZeros, s.failed = false, true
+		}
+	})
 }
 
 // fillPiece writes zeros up to a multiple of size; what is in use of the file ends at used.
@@ -285,6 +310,7 @@ func (s *Segment) write(from, to int64) (err error) {
 	if err == nil {
 		err = s.writeRest(from, to)
 	}
+	s.zerosBehind(from, to)
 	s.failed = s.failed || err != nil
 	return err
 }

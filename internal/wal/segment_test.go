@@ -32,7 +32,7 @@ func check(t testing.TB, err error) {
 
 func create(t testing.TB, f vfs.FS, num uint64, size int) *Segment {
 	t.Helper()
-	s, err := Create(f, base.FileName(base.FileLog, num), num, storeID, make([]byte, size))
+	s, err := Create(f, base.FileName(base.FileLog, num), num, storeID, make([]byte, size), false)
 	check(t, err)
 	return s
 }
@@ -53,7 +53,7 @@ func TestWorkedExample(t *testing.T) {
 	check(t, err)
 	s := &Segment{Num: 7, File: fileID, f: f, name: "000007.log", size: 4096, buf: make([]byte, 4096), ident: frame.NewIdentity(fileID)}
 	check(t, s.reserve(4096))
-	check(t, s.begin(storeID))
+	check(t, s.begin(storeID, false))
 	s.Link(At(5, 4096), At(5, 4096), 0xAABBCCDD)
 	payload := frame.AppendEntry(nil, base.KindPut, []byte("\x00apple"), []byte("green"))
 	payload = frame.AppendEntry(payload, base.KindDelete, []byte("\x00pear"), nil)
@@ -235,7 +235,7 @@ func TestFailedWrite(t *testing.T) {
 func TestCreateFails(t *testing.T) {
 	m := memfs.New()
 	m.SetCapacity(8 << 10)
-	if _, err := Create(m, "1.log", 1, storeID, make([]byte, 1<<20)); !vfs.IsNoSpace(err) {
+	if _, err := Create(m, "1.log", 1, storeID, make([]byte, 1<<20), false); !vfs.IsNoSpace(err) {
 		t.Errorf("full disk: %v", err)
 	}
 	if len(m.Files()) != 0 {
@@ -248,11 +248,11 @@ func TestCreateFails(t *testing.T) {
 		m := memfs.New()
 		f := faultfs.New(m)
 		f.Add(faultfs.Rule{Kinds: faultfs.Mutations, At: n, Do: faultfs.Fail(syscall.EIO)})
-		if _, err := Create(f, "1.log", 1, storeID, make([]byte, 4096)); !errors.Is(err, syscall.EIO) || len(m.Files()) != 0 {
+		if _, err := Create(f, "1.log", 1, storeID, make([]byte, 4096), false); !errors.Is(err, syscall.EIO) || len(m.Files()) != 0 {
 			t.Errorf("operation %d fails: %v, files %v", n, err, m.Files())
 		}
 	}
-	_, err := Create(count, "000001.log", 1, storeID, make([]byte, 4096))
+	_, err := Create(count, "000001.log", 1, storeID, make([]byte, 4096), false)
 	if !errors.Is(err, fs.ErrExist) {
 		t.Errorf("twice: %v", err)
 	}
