@@ -2,8 +2,6 @@ package cairn
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/engine"
@@ -12,7 +10,8 @@ import (
 
 // DB is an open store. All methods are safe for concurrent use.
 type DB struct {
-	e *engine.Engine
+	e       *engine.Engine
+	updates precedence
 }
 
 // Open opens the store in directory dir and makes it, and the directory, if there
@@ -38,7 +37,7 @@ func Open(dir string, opts *Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{e: e}, nil
+	return &DB{e: e, updates: newPrecedence()}, nil
 }
 
 // resolved returns where dir leads to now: later the process may change its own directory,
@@ -61,7 +60,8 @@ func resolved(dir string) string {
 	}
 }
 
-// Close waits until open transactions have ended, writes what is in memory to
+// Close waits until open transactions have ended (in the function of a View or an Update it would wait for itself, for
+// ever), writes what is in memory to
 // tables, merges them if there is not too much to merge (up to 256 MiB, or all of it where
 // memory holds as much as tables do), and releases everything. It is quick rather than
 // thorough: see Balanced. It reports errors of background work that nobody has seen. Log files
@@ -131,7 +131,8 @@ func (db *DB) Sync() error { return db.e.Sync() }
 
 // Compact writes what is in memory to tables and merges the tables that hold keys
 // of r down to the last level. It is never needed: the store does so by itself. ctx, which
-// may be nil, ends it early with ctx.Err(); on a read-only store it is ErrReadOnly.
+// may be nil, ends it early with ctx.Err(), after the table that is being written, and the flush or merge that it waits
+// for, which may be seconds; on a read-only store it is ErrReadOnly.
 func (db *DB) Compact(ctx context.Context, r Range) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -152,53 +153,6 @@ func (db *DB) View(fn func(tx *Tx) error) error {
 		return err
 	}
 	return tx.err
-}
-
-// maxAttempts is how often Update runs its function before it gives up.
-const maxAttempts = 100
-
-// Update runs fn in a read-write transaction and commits it if fn returns nil. If
-// another commit changed what fn had read, fn runs again with a new transaction,
-// at most 100 times in all (then the error matches ErrConflict); so fn must be
-// repeatable, and must write to this store through tx only. An error of fn is
-// returned as it is and nothing is committed. A panic of fn rolls back and goes on.
-// After ErrCommitUnknown only reopening the store tells whether the commit is there.
-func (db *DB) Update(fn func(tx *Tx) error) error {
-	for attempt := 1; ; attempt++ {
-		err := db.tryUpdate(fn)
-		var conflict *ownConflict
-		if !errors.As(err, &conflict) {
-			return err
-		}
-		if attempt == maxAttempts {
-			return fmt.Errorf("update gave up after %d attempts: %w", attempt, conflict.error)
-		}
-		var c *ConflictError
-		if errors.As(conflict.error, &c) {
-			db.e.AwaitOutcome(c.Seq)
-		}
-	}
-}
-
-// ownConflict tells a conflict of Update's own commit from one that fn returned.
-type ownConflict struct{ error }
-
-func (db *DB) tryUpdate(fn func(tx *Tx) error) error {
-	tx, err := db.begin(true, true)
-	if err != nil {
-		return err
-	}
-	defer tx.end()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	if err := tx.commit(); err != nil {
-		if errors.Is(err, ErrConflict) {
-			return &ownConflict{err}
-		}
-		return err
-	}
-	return nil
 }
 
 // Begin starts a transaction that the caller ends with Commit or Rollback. A

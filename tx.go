@@ -77,7 +77,8 @@ func (tx *Tx) ready(key []byte) (*txn.Tx, error) {
 	return t, checkKey(key)
 }
 
-// Get returns the value of key, valid until the transaction ends. A present empty
+// Get returns the value of key, valid until the transaction ends: to read it later may give other bytes, or end the
+// process with a memory fault. A present empty
 // value is not nil. ErrNotFound if there is none.
 func (tx *Tx) Get(key []byte) ([]byte, error) {
 	t, err := tx.ready(key)

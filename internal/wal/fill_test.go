@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -107,10 +108,13 @@ func zeroed(t *testing.T, fsys vfs.FS) *Segment {
 func TestZerosGoWithCommits(t *testing.T) {
 	fsys := faultfs.New(memfs.New())
 	syncs := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true})
-	s := zeroed(t, fsys)
+	s, err := Create(fsys, "000001.log", 1, storeID, make([]byte, fillSize), true)
+	check(t, err)
 	if s.fill != firstZeros || syncs.Seen() != 1 {
 		t.Errorf("%d bytes are filled, by %d syncs", s.fill, syncs.Seen())
 	}
+	check(t, s.Fill(true, never))
+	s.Link(0, 0, 0)
 	put := func(until int64, n int) {
 		for s.tail.Load() < until && s.Room(n+100) {
 			long(s, 1, n)
@@ -157,6 +161,29 @@ func TestZerosSpareFramesAhead(t *testing.T) {
 	s.written.Store(to)
 	check(t, s.WriteOut())
 	inFile(t, fsys, s)
+}
+
+// Zeros spare the frame that says where the log ends in a file that was used before.
+func TestZerosSpareTheEnd(t *testing.T) {
+	fsys := memfs.New()
+	old := create(t, fsys, 1, fillSize)
+	old.Link(0, 0, 0)
+	long(old, 1, 3000)
+	check(t, old.WriteOut())
+	check(t, old.Sync())
+	u := &Used{f: old.f, name: old.name, size: old.size, fill: old.written.Load(), ident: old.ident}
+	s, err := Reuse(fsys, u, "000002.log", 2, storeID, make([]byte, fillSize))
+	check(t, err)
+	check(t, s.Fill(true, func() bool { return true }))
+	s.Link(0, 0, 0)
+	for fill := s.fill; s.fill == fill; { // until zeros have gone with one
+		long(s, 1, 3000)
+		check(t, s.WriteOut())
+	}
+	end := content(t, fsys, s)[s.tail.Load():][:frame.HeaderBytes]
+	if bytes.Equal(end, make([]byte, len(end))) || !bytes.Equal(end, s.end[:]) {
+		t.Errorf("behind the last frame is %x, want %x", end, s.end)
+	}
 }
 
 // A commit is none the worse for zeros that could not be written.

@@ -40,8 +40,8 @@ type Segment struct {
 	buf     []byte                  // the arena; nil after Unmap
 	mapping vfs.Mapping             // of the file, whose bytes buf is; nil: there is none
 	mapped  atomic.Bool             // what is stored in buf is in the file
-	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, or appends
-	piece   int64                   // of zeros that Append has written last
+	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, then of whoever appends if it is mapped, else leads
+	piece   int64                   // of zeros that was written last; as fill
 	end     [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
 	ahead   ahead                   // what of long frames is written before WriteOut is asked to
 	ident   frame.Identity
@@ -310,7 +310,9 @@ func (s *Segment) write(from, to int64) (err error) {
 	if err == nil {
 		err = s.writeRest(from, to)
 	}
-	s.zerosBehind(from, to)
+	if err == nil {
+		s.zerosBehind(from, to)
+	}
 	s.failed = s.failed || err != nil
 	return err
 }

@@ -1,0 +1,77 @@
+package cairn_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// slowSyncs opens a store each sync of which takes some time, as a device's does.
+func slowSyncs(t *testing.T) *cairn.DB {
+	fsys := faultfs.New(memfs.New())
+	db, err := cairn.Open("/db", &cairn.Options{FS: fsys})
+	check(t, err)
+	fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true, Do: faultfs.Delay(100 * time.Microsecond)})
+	t.Cleanup(func() { check(t, db.Close()) })
+	return db
+}
+
+func increment(tx *cairn.Tx, key string) error {
+	n := uint64(0)
+	if v, err := tx.Get([]byte(key)); err == nil {
+		n = binary.BigEndian.Uint64(v)
+	} else if !errors.Is(err, cairn.ErrNotFound) {
+		return err
+	}
+	return tx.Put([]byte(key), binary.BigEndian.AppendUint64(nil, n+1))
+}
+
+// Of goroutines that count in one key none loses until it gives up.
+func TestUpdatesGetTheirTurn(t *testing.T) {
+	for _, c := range []struct{ goroutines, each int }{{2, 600}, {8, 100}, {64, 10}} {
+		db := slowSyncs(t)
+		var all sync.WaitGroup
+		for range c.goroutines {
+			all.Go(func() {
+				for range c.each {
+					if err := db.Update(func(tx *cairn.Tx) error { return increment(tx, "n") }); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		v, err := db.Get([]byte("n"))
+		check(t, err)
+		if n := binary.BigEndian.Uint64(v); n != uint64(c.goroutines*c.each) {
+			t.Errorf("%d goroutines counted to %d, want %d", c.goroutines, n, c.goroutines*c.each)
+		}
+	}
+}
+
+// An Update that goes first, and waits for another one, which waits for its turn to be over, ends, and so does the other.
+func TestUpdateThatWaitsForAnother(t *testing.T) {
+	db := slowSyncs(t)
+	attempts, others := 0, 0
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		if err := increment(tx, "n"); err != nil {
+			return err
+		}
+		if attempts++; attempts > 12 {
+			return nil
+		}
+		done := make(chan error)
+		go func() { done <- db.Update(func(tx *cairn.Tx) error { others++; return increment(tx, "n") }) }()
+		return <-done
+	}))
+	if attempts != 13 || others != 12 {
+		t.Errorf("%d attempts, %d by others", attempts, others)
+	}
+}
