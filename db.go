@@ -60,10 +60,10 @@ func resolved(dir string) string {
 	}
 }
 
-// Close waits until open transactions have ended (in the function of a View or an Update it would wait for itself, for
-// ever), writes what is in memory to
-// tables, merges them if there is not too much to merge (up to 256 MiB, or all of it where
-// memory holds as much as tables do), and releases everything. It is quick rather than
+// Close waits until open transactions have ended (in the function of a View or an Update it
+// would wait for itself, for ever), writes what is in memory to tables, merges them if there is
+// not too much to merge (up to 256 MiB, or all of it where memory holds as much as tables do),
+// and releases everything. It is quick rather than
 // thorough: see Balanced. It reports errors of background work that nobody has seen. Log files
 // that it has removed stay open for some milliseconds more, while their space is given
 // back: until then the file system can neither be unmounted nor be made read-only. Closing

@@ -47,8 +47,8 @@
 // conflicts with one that puts a new key into it. Any number of writers run at the
 // same time; nobody waits for a lock (but a single Put or Batch of more than 256 MiB,
 // or a sixteenth of Options.Memory, for another one). Instead, a commit fails if another commit has
-// changed what its transaction had read. Update then runs its function again (at most 100 times; who loses often goes first), so
-// the function must be repeatable and must not have effects of its own. Writes
+// changed what its transaction had read. Update then runs its function again (at most 100 times;
+// one that loses often goes first), so the function must be repeatable and must not have effects of its own. Writes
 // without reads never conflict, and neither do read-only transactions.
 //
 // DB.Begin gives a transaction to be ended by hand. A read-only one is a snapshot

@@ -43,9 +43,9 @@ const (
 type Shape struct {
 	Relaxed bool // few commits wait for a sync: less than half of those to the segment before
 
-	bytes  int // of the next segment
-	record int // bytes of segment per record, as the last one had
-	long   bool
+	bytes  int  // of the next segment
+	record int  // bytes of segment per record, as the last one had
+	long   bool // so were most commits to the last one
 
 	// Of the commits to the active segment:
 	commit  int // bytes that the largest takes
