@@ -27,9 +27,11 @@ func (v *Visible) backward(ok bool) bool {
 		return v.plainBackward(ok)
 	}
 	v.reverse = true
+	hidden := 0 // keys without a row
 	for ok {
 		v.own = append(v.own[:0], v.merged.Key()...)
 		if v.low != nil && bytes.Compare(v.own, v.low) < 0 {
+			v.backwardOut(hidden, v.low)
 			return v.off()
 		}
 		var kind base.Kind
@@ -37,9 +39,17 @@ func (v *Visible) backward(ok bool) bool {
 			break // a newer version may be where it failed
 		}
 		if v.source >= 0 && kind == base.KindPut && !v.covered(v.own, v.seq) {
-			v.key, v.valid = v.own, true
+			if v.key, v.valid = v.own, true; hidden >= askAfter {
+				v.backwardOut(hidden, append(v.own, 0))
+			}
 			return true
 		}
+		if hidden++; ok && v.ask(hidden) {
+			_, ok = v.backwardOver(v.own, hidden)
+		}
+	}
+	if v.merged.Err() == nil {
+		v.backwardOut(hidden, v.low)
 	}
 	return v.end()
 }

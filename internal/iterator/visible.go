@@ -46,6 +46,7 @@ type Visible struct {
 	err   error
 	stretch
 	behind
+	gapWalk
 
 	strode int // see TakeStrode
 }
@@ -81,6 +82,7 @@ func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) 
 	v.valid, v.key, v.err = false, nil, nil
 	v.stretch = stretch{}
 	v.behind.reset()
+	v.gaps = nil
 }
 
 // Reset is Init without sources: it lets go of everything but the buffers.
@@ -187,7 +189,7 @@ func (v *Visible) forward(ok bool) bool {
 	if v.plain {
 		return v.plainForward(ok)
 	}
-	m := &v.merged
+	m, hidden := &v.merged, 0 // keys without a row
 	for ok {
 		it := m.one // this loop runs per row: calls of m would come on top of calls of it
 		var key []byte
@@ -197,6 +199,7 @@ func (v *Visible) forward(ok bool) bool {
 			it, key = m.src[m.win], m.heads[m.win].key
 		}
 		if base.Head(key) >= v.highPrefix && v.high != nil && bytes.Compare(key, v.high) >= 0 {
+			v.forwardOut(hidden, v.high)
 			return v.off()
 		}
 		seq := it.Seq()
@@ -206,10 +209,22 @@ func (v *Visible) forward(ok bool) bool {
 		}
 		if it.Kind() == base.KindPut && (len(v.covers) == 0 || !v.covered(key, seq)) {
 			v.key, v.seq, v.valid = key, seq, true
+			if hidden >= askAfter {
+				v.forwardOut(hidden, key)
+			}
 			v.beginStretch()
 			return true
 		}
+		if hidden++; v.ask(hidden) {
+			var moved bool
+			if moved, ok = v.forwardOver(key, hidden); moved {
+				continue
+			}
+		}
 		ok = m.NextKey()
+	}
+	if v.merged.Err() == nil {
+		v.forwardOut(hidden, v.high)
 	}
 	return v.end()
 }

@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"bytes"
+	"iter"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -391,6 +392,17 @@ type Record struct {
 // Tag returns the hash tag of record i < Len without touching its entry. That of a
 // range delete says nothing.
 func (t *Table) Tag(i int) uint32 { return t.tag[i] }
+
+// Puts returns the keys that the records from..to-1, which there are, put, valid as long as the table is.
+func (t *Table) Puts(from, to int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for rec := from; rec < to; rec++ {
+			if kind, key := t.key(uint32(rec)); kind == base.KindPut && !yield(key) {
+				return
+			}
+		}
+	}
+}
 
 // Record returns record i < Len.
 func (t *Table) Record(i int) Record {

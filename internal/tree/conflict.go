@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -20,6 +21,28 @@ func (rs *State) MemoryHolds(seq uint64) bool {
 		}
 	}
 	return false
+}
+
+// Puts returns the keys that records of sequences after one, up to another, put. All of them are in memtables; see
+// MemoryHolds.
+func (rs *State) Puts(after, upTo uint64) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, l := range rs.Layers {
+			if l.Mem == nil || l.Mem.LastSeq() <= after {
+				return
+			}
+			first := l.Mem.FirstSeq()
+			if first > upTo {
+				continue
+			}
+			from, to := max(after+1, first)-first, upTo+1-first
+			for key := range l.Mem.Puts(int(from), int(min(to, uint64(l.Mem.Len())))) {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // CheckMemory checks reads against the memtables' records above checked.

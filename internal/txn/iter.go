@@ -208,7 +208,7 @@ const strideShare = 4
 // tellWalked tells the engine how far it has walked, if in several sources, sorted beforehand
 // or not.
 func (it *Iter) tellWalked() {
-	it.walked += it.rows.TakeStrode() / strideShare
+	it.walked += it.rows.TakeStrode()/strideShare + it.rows.TakePassed()
 	if it.walked > 0 && (len(it.sources) > 1 || it.sorted.Rows != nil) {
 		it.tx.e.NoteWalked(it.walked)
 	}
@@ -239,6 +239,7 @@ func (it *Iter) refresh() {
 		it.addRuns(it.rs.Runs)
 	}
 	it.rows.Init(it.sources, it.vis, it.low, it.high)
+	it.rows.UseGaps((*gaps)(it))
 }
 
 // addOwn adds the transaction's own writes.

@@ -21,6 +21,7 @@ type View struct {
 	// Order is that of the State's memtables, for scans.
 	Order memtable.Stack
 	rows  rows
+	Gaps  Gaps
 	count func(delta int64) // bytes of the Go heap
 
 	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do

@@ -1,0 +1,314 @@
+package txn
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// in returns a key of the bucket.
+func in(key string) []byte { return append(bytes.Clone(bucket), key...) }
+
+// gapsHold looks for gaps where v's transaction stands, and returns how many there are. None may hold a key that it sees.
+func (v *sortedView) gapsHold(t *testing.T, r *rand.Rand, all []string) (n int) {
+	t.Helper()
+	it := v.tx.NewIter(bucket, base.PrefixEnd(bucket))
+	defer it.Close()
+	it.First()
+	for range 20 {
+		key := in(all[r.IntN(len(all))])
+		low, high, _, ok := (*gaps)(it).Gap(key)
+		if !ok {
+			continue
+		}
+		n++
+		if bytes.Compare(key, low) < 0 || bytes.Compare(key, high) >= 0 {
+			t.Fatalf("%q is not from %q to %q", key, low, high)
+		}
+		for k := range v.want {
+			if k := in(k); bytes.Compare(low, k) <= 0 && bytes.Compare(k, high) < 0 {
+				t.Fatalf("%q is there, and so is a gap from %q to %q", k, low, high)
+			}
+		}
+	}
+	return n
+}
+
+// TestGaps: where many keys in a row are deleted, and some put again, transactions of all ages see what they are
+// to see.
+func TestGaps(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	found, asked := 0, 0
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 2))
+		e := openEngine(t, newWatchedFS(), 1<<20)
+		all := sortedKeys(r, 300+r.IntN(700))
+		now := map[string]string{}
+		var views []*sortedView
+		begin := func(writable bool) *sortedView {
+			tx, err := Begin(e, writable)
+			check(t, err)
+			t.Cleanup(tx.Rollback) // Close waits for it
+			return &sortedView{tx, maps.Clone(now)}
+		}
+		// write does something to a writable transaction.
+		write := func(v *sortedView, step int) {
+			from := r.IntN(len(all))
+			run := all[from:min(len(all), from+1+r.IntN(len(all)))]
+			switch r.IntN(8) {
+			case 0:
+				for _, k := range run {
+					v.want[k] = fmt.Sprint("value ", step)
+					check(t, v.tx.Put(in(k), []byte(v.want[k])))
+				}
+			case 1:
+				check(t, v.tx.DeleteRange(in(run[0]), in(run[len(run)-1])))
+				for _, k := range run[:len(run)-1] {
+					delete(v.want, k)
+				}
+			case 2, 3, 4:
+				for _, k := range run {
+					delete(v.want, k)
+					check(t, v.tx.Delete(in(k)))
+				}
+			default:
+				for range r.IntN(4) {
+					k := run[r.IntN(len(run))]
+					v.want[k] = fmt.Sprint("one ", step)
+					check(t, v.tx.Put(in(k), []byte(v.want[k])))
+				}
+			}
+		}
+		for step := range 120 {
+			switch r.IntN(12) {
+			case 0:
+				views = append(views, begin(false))
+			case 1:
+				if len(views) > 3 {
+					views[0].tx.Rollback()
+					views = views[1:]
+				}
+			case 2:
+				if r.IntN(6) == 0 {
+					check(t, e.Compact(context.Background(), nil, nil))
+				}
+			case 3:
+				sortNow(e)
+			default:
+				v := begin(true)
+				for range 1 + r.IntN(2) {
+					write(v, step)
+					if r.IntN(8) == 0 && v.tx.writes.Len() > 0 {
+						check(t, v.tx.spill())
+					}
+					v.walk(t, r, all)
+					asked, found = asked+20, found+v.gapsHold(t, r, all)
+				}
+				if r.IntN(4) == 0 {
+					v.tx.Rollback()
+					break
+				}
+				_, err := v.tx.Commit()
+				check(t, err)
+				now = v.want
+			}
+			for _, v := range append(slices.Clone(views), begin(false)) {
+				v.walk(t, r, all)
+				asked, found = asked+20, found+v.gapsHold(t, r, all)
+				if !slices.Contains(views, v) {
+					v.tx.Rollback()
+				}
+			}
+		}
+		for _, v := range views {
+			v.tx.Rollback()
+		}
+		check(t, e.Close())
+	}
+	t.Logf("%d of %d times there was a gap", found, asked)
+	if found < asked/20 {
+		t.Error("too seldom")
+	}
+}
+
+// TestNoGapWhereReadsFail: keys that a walk did not come to, since what was in front of them could not be read, are there
+// for the next one.
+func TestNoGapWhereReadsFail(t *testing.T) {
+	const n, size = 20000, 100 // hundreds of rows a block: the walk is long before it fails
+	for _, backward := range []bool{false, true} {
+		fs, v := &unreadableFS{FS: newWatchedFS()}, newValues()
+		e := openEngine(t, fs, 64<<20)
+		check(t, Apply(e, batchOf(n, 0, size, v)))
+		check(t, e.Compact(context.Background(), bucket, base.PrefixEnd(bucket)))
+		check(t, e.Close())
+		e = openEngine(t, fs, 64<<20)
+		for i := 100; i < n-100; i++ {
+			check(t, Delete(e, bucket, userKey(i)))
+		}
+		tx, err := Begin(e, false)
+		check(t, err)
+		t.Cleanup(tx.Rollback)
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		move, from, to := it.Next, key(99), key(n-100)
+		if backward {
+			move, from, to = it.Prev, to, from
+		}
+		if !it.Seek(from) {
+			t.Fatal(it.Err())
+		}
+		fs.fails.Store(1)
+		for move() { // the block it stands in may have more rows
+		}
+		if it.Err() == nil {
+			t.Fatal("nothing failed")
+		}
+		fs.fails.Store(0)
+		it.Close()
+		it = tx.NewIter(bucket, base.PrefixEnd(bucket))
+		move = it.Next
+		if backward {
+			move = it.Prev
+		}
+		if !it.Seek(from) || !move() || !bytes.Equal(it.Key(), to) {
+			t.Errorf("backward %v: at %x, %v, want %x", backward, it.Key(), it.Err(), to)
+		}
+		tx.Rollback()
+		check(t, e.Close())
+	}
+}
+
+// TestQueueDoesNotCrawl: who takes the first or the last of many keys, again and again, passes few of those that are
+// deleted already, also where others come in between.
+func TestQueueDoesNotCrawl(t *testing.T) {
+	const n = 5000
+	for _, c := range []struct {
+		name  string
+		last  bool
+		batch int // keys taken in one transaction
+		push  int // every third time a key comes, so far behind the one that was taken; 0: none
+	}{
+		{name: "first", batch: 1},
+		{name: "last", batch: 1, last: true},
+		{name: "ten at once", batch: 10},
+		{name: "last ten at once", batch: 10, last: true},
+		{name: "one behind all", batch: 1, push: 2 * n},
+		{name: "one soon to be next", batch: 1, push: 7},
+		{name: "one in front", batch: 1, push: -101},
+		{name: "one above the last", batch: 1, last: true, push: 101},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := openEngine(t, newWatchedFS(), 64<<20)
+			for i := range n {
+				check(t, Put(e, bucket, userKey(2*i), []byte("job")))
+			}
+			passed, moves := 0, 0
+			for moves < n/2 {
+				tx, err := Begin(e, true)
+				check(t, err)
+				var key []byte
+				for range c.batch {
+					it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+					if ok := c.last && it.Last() || !c.last && it.First(); !ok {
+						t.Fatal("nothing is left", it.Err())
+					}
+					key = bytes.Clone(it.Key())
+					passed, moves = passed+it.rows.TakePassed(), moves+1
+					it.Close()
+					check(t, tx.Delete(key))
+				}
+				if at := int(binary.BigEndian.Uint64(key[len(bucket):])) + c.push; c.push != 0 && moves%3 == 0 && at >= 0 {
+					check(t, tx.Put(binary.BigEndian.AppendUint64(bytes.Clone(bucket), uint64(at)), []byte("job")))
+				}
+				_, err = tx.Commit()
+				check(t, err)
+			}
+			t.Logf("%d deleted keys were passed in %d moves", passed, moves)
+			if passed > 50*moves {
+				t.Error("it crawls")
+			}
+		})
+	}
+}
+
+// TestQueueOfMany: of those who put keys and those who take the first one, all at once, each key is taken once, and
+// all are.
+func TestQueueOfMany(t *testing.T) {
+	const each, putters, takers = 1500, 2, 3
+	e := openEngine(t, newWatchedFS(), 8<<20)
+	var left atomic.Int64
+	left.Store(each * putters)
+	var wait sync.WaitGroup
+	var taken sync.Map
+	for p := range putters {
+		wait.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(p), 3))
+			for i := range each {
+				key := fmt.Appendf(nil, "%08d/%d/%d", i+r.IntN(500), p, i)
+				if err := Put(e, bucket, key, key); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	take := func() error {
+		tx, err := Begin(e, true)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		if !it.First() {
+			return it.Err()
+		}
+		key := bytes.Clone(it.Key())
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+		if _, err := tx.Commit(); errors.Is(err, base.ErrConflict) || err != nil {
+			return err
+		}
+		if _, again := taken.LoadOrStore(string(key), true); again {
+			return fmt.Errorf("%q was taken twice", key)
+		}
+		left.Add(-1)
+		return nil
+	}
+	for range takers {
+		wait.Go(func() {
+			for idle := 0; left.Load() > 0; idle++ {
+				before := left.Load()
+				if err := take(); err != nil && !errors.Is(err, base.ErrConflict) {
+					t.Error(err)
+					return
+				}
+				if left.Load() != before {
+					idle = 0
+				}
+				if idle > 1_000_000 {
+					t.Errorf("%d keys were never seen", left.Load())
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	it, err := Begin(e, false)
+	check(t, err)
+	defer it.Rollback()
+	if rows := it.NewIter(bucket, base.PrefixEnd(bucket)); rows.First() {
+		t.Errorf("%q is left", rows.Key())
+	}
+}
