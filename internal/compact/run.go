@@ -88,7 +88,7 @@ func (m *Merge) Run() ([]base.TableMeta, error) {
 
 func (m *Merge) rows() error {
 	prune := tombstone.Pruner{Stripes: m.Snapshots, Bottom: m.Bottom}
-	cover := m.Tombstones.Cursor()
+	cover := tombstone.NewCursor(m.Tombstones)
 	var last []byte
 	newer := uint64(0) // sequence of the version before, of the same key
 	n := 0

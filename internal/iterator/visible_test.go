@@ -118,7 +118,7 @@ func (v *view) sources(r *rand.Rand, k int) []iterator.Source {
 		out[i].It, out[i].Plain = anyIterator(r, part), v.plain
 		if l := tombstone.Build(tombs[i]); l != nil {
 			out[i].Cover = l.Cover
-			if c := l.Cursor(); r.IntN(2) == 0 {
+			if c := tombstone.NewCursor(l); r.IntN(2) == 0 {
 				out[i].Cover = c.Cover
 			}
 		}

@@ -10,22 +10,34 @@ import (
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
-// rangeDeletes holds a table's range tombstones: a fragmented list of the first
-// ones, and the few that came since.
+// rangeDeletes holds a table's range tombstones: lists of the first ones, and the few that came since.
 type rangeDeletes struct {
 	mu  sync.Mutex // guards adding and building, not reading
 	all []tombstone.Tombstone
 	now atomic.Pointer[tombstones]
 }
 
+// tombstones are those of a table at one moment.
 type tombstones struct {
-	built *tombstone.List
-	n     int                   // tombstones in built
-	tail  []tombstone.Tombstone // the rest, oldest first
-	heap  int                   // bytes of the Go heap that all and built take
+	lists []listed
+	tail  []tombstone.Tombstone          // the rest, oldest first
+	last  atomic.Pointer[tombstone.List] // of the tail, once a scan has made it
+	heap  int                            // bytes of the Go heap that all and the lists take
 }
 
-const maxUnbuilt = 16
+// listed is a list of n tombstones that came one after another.
+type listed struct {
+	*tombstone.List
+	n int
+}
+
+// What is behind the lists becomes one when there are more than maxUnbuilt, together with what is at most listGrowth
+// times as much. So there are log n lists for who looks at all of them, as every read does, and
+// each tombstone is put into a few.
+const (
+	maxUnbuilt = 16
+	listGrowth = 4
+)
 
 // RangeDeleteBytes is about what one range delete takes of the Go heap in a
 // memtable, its share of the built list included. If many lie in one another it is
@@ -39,18 +51,28 @@ func (r *rangeDeletes) add(ts tombstone.Tombstone, _ uint32) {
 	r.publish()
 }
 
-// publish makes the new tail readable; the list is rebuilt when the tail has
-// grown to a quarter of it, which keeps the total work of n additions O(n log n).
+// publish makes what was added readable.
 func (r *rangeDeletes) publish() {
-	next := &tombstones{}
+	next := new(tombstones)
 	if old := r.now.Load(); old != nil {
-		*next = *old
+		next.lists = old.lists
 	}
-	next.tail = r.all[next.n:]
-	if len(next.tail) > max(maxUnbuilt, next.n/4) {
-		next.built, next.n, next.tail = tombstone.Build(r.all), len(r.all), nil
+	k, n := len(next.lists), len(r.all)
+	for _, l := range next.lists {
+		n -= l.n
 	}
-	next.heap = tombstone.Bytes*cap(r.all) + int(next.built.Memory())
+	if n > maxUnbuilt {
+		for ; k > 0 && next.lists[k-1].n <= listGrowth*n; k-- {
+			n += next.lists[k-1].n
+		}
+		next.lists = append(next.lists[:k:k], listed{tombstone.Build(r.all[len(r.all)-n:]), n})
+		n = 0
+	}
+	next.tail = r.all[len(r.all)-n:]
+	next.heap = tombstone.Bytes * cap(r.all)
+	for _, l := range next.lists {
+		next.heap += int(l.Memory())
+	}
 	r.now.Store(next)
 }
 
@@ -84,20 +106,49 @@ func (t *Table) RangeDeletes() []tombstone.Tombstone {
 
 // Cover returns the greatest sequence that vis sees of a range tombstone covering
 // key, 0 if there is none.
-func (t *Table) Cover(key []byte, vis base.Visibility) uint64 {
+func (t *Table) Cover(key []byte, vis base.Visibility) (seq uint64) {
 	r := t.ranges.now.Load()
 	if r == nil {
 		return 0
 	}
-	if limit := t.limit.Load(); limit != math.MaxUint32 {
-		end := t.base + uint64(limit)
-		vis.Snapshot, vis.PrivateLimit = min(vis.Snapshot, end-1), min(vis.PrivateLimit, end)
+	vis = t.limited(vis)
+	for _, l := range r.lists {
+		seq = max(seq, l.Cover(key, vis))
 	}
-	seq := r.built.Cover(key, vis)
 	for _, ts := range r.tail {
 		if ts.Seq > seq && vis.Sees(ts.Seq) && bytes.Compare(ts.Low, key) <= 0 && bytes.Compare(key, ts.High) < 0 {
 			seq = ts.Seq
 		}
 	}
 	return seq
+}
+
+// Covers returns Cover for keys that mostly stand close to each other, and range tombstones that there are by now. It
+// is for one goroutine.
+func (t *Table) Covers() func(key []byte, vis base.Visibility) uint64 {
+	r := t.ranges.now.Load()
+	if r == nil {
+		return func([]byte, base.Visibility) uint64 { return 0 }
+	}
+	var lists []*tombstone.List
+	for _, l := range r.lists {
+		lists = append(lists, l.List)
+	}
+	if len(r.tail) > 0 {
+		if r.last.Load() == nil {
+			r.last.Store(tombstone.Build(r.tail))
+		}
+		lists = append(lists, r.last.Load())
+	}
+	c := tombstone.NewCursor(lists...)
+	return func(key []byte, vis base.Visibility) uint64 { return c.Cover(key, t.limited(vis)) }
+}
+
+// limited returns what vis sees of a table that was truncated.
+func (t *Table) limited(vis base.Visibility) base.Visibility {
+	if limit := t.limit.Load(); limit != math.MaxUint32 {
+		end := t.base + uint64(limit)
+		vis.Snapshot, vis.PrivateLimit = min(vis.Snapshot, end-1), min(vis.PrivateLimit, end)
+	}
+	return vis
 }

@@ -2,43 +2,6 @@ package tombstone
 
 import "bytes"
 
-// Append returns a list that holds t besides the tombstones of l, which stays
-// as it is. n calls one after another take O(n log^2 n) time: the new list is a
-// chain of lists of geometrically growing size, which Cover walks and every
-// other method joins first (see Settle).
-func Append(l *List, t Tombstone) *List {
-	if t.Empty() {
-		return l
-	}
-	n := Build([]Tombstone{t})
-	for l != nil && 2*n.spans > l.spans {
-		older := l.older
-		n = Build(append(n.alone().Spans(), l.alone().Spans()...))
-		l = older
-	}
-	n.older = l
-	return n
-}
-
-// alone returns the first part of the chain.
-func (l *List) alone() *List {
-	if l.older == nil {
-		return l
-	}
-	c := *l
-	c.older = nil
-	return &c
-}
-
-// Settle returns the same tombstones as one list that is quickest to read. It
-// costs nothing if l does not come from Append.
-func (l *List) Settle() *List {
-	if l == nil || l.older == nil {
-		return l
-	}
-	return Build(l.Spans())
-}
-
 // Merge returns a list of the tombstones of all lists.
 func Merge(lists ...*List) *List {
 	var only *List
@@ -57,7 +20,7 @@ func Merge(lists ...*List) *List {
 		spans = append(spans, l.Spans()...)
 	}
 	if only != nil {
-		return only.Settle()
+		return only
 	}
 	return Build(spans)
 }
@@ -68,7 +31,7 @@ func (l *List) Clip(low, high []byte) *List {
 		return nil
 	}
 	if (low == nil || bytes.Compare(low, l.FirstLow()) <= 0) && (high == nil || bytes.Compare(high, l.LastHigh()) >= 0) {
-		return l.Settle()
+		return l
 	}
 	spans := l.Spans()
 	for i := range spans {
@@ -86,7 +49,6 @@ func (l *List) Clip(low, high []byte) *List {
 // fragment what Stripes.Newest keeps of its sequences. Its size is at most the
 // number of fragments times one more than that of snapshots.
 func (l *List) Retain(s Stripes, bottom bool) *List {
-	l = l.Settle()
 	if l == nil {
 		return nil
 	}

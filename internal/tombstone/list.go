@@ -3,6 +3,7 @@ package tombstone
 import (
 	"bytes"
 	"iter"
+	"slices"
 	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -33,9 +34,6 @@ type List struct {
 	frags []Fragment // flat form
 	nest  *nest      // nested form; frags is empty then
 	total int        // sequences in all fragments together
-	spans int        // maximal tombstones in this list, without older ones
-
-	older *List // see Append
 }
 
 // Build makes a list of any tombstones in any order. Empty ranges are ignored.
@@ -47,7 +45,7 @@ func Build(ts []Tombstone) *List {
 	}
 	edges := edgesOf(spans)
 	frags, total := measure(edges)
-	l := &List{total: total, spans: len(spans)}
+	l := &List{total: total}
 	if total > flatFactor*len(spans)+flatFree {
 		l.nest = newNest(spans, edges)
 	} else {
@@ -59,15 +57,16 @@ func Build(ts []Tombstone) *List {
 // Cover returns the greatest sequence that vis sees among the tombstones
 // covering key, 0 if there is none. It allocates nothing.
 func (l *List) Cover(key []byte, vis base.Visibility) uint64 {
-	var seq uint64
-	for ; l != nil; l = l.older {
-		if l.nest != nil {
-			seq = max(seq, l.nest.cover(key, vis))
-		} else if i := l.find(key); i >= 0 && bytes.Compare(key, l.frags[i].High) < 0 {
-			seq = max(seq, newestSeen(l.frags[i].Seqs, vis))
-		}
+	if l == nil {
+		return 0
 	}
-	return seq
+	if l.nest != nil {
+		return l.nest.cover(key, vis)
+	}
+	if i := l.find(key); i >= 0 && bytes.Compare(key, l.frags[i].High) < 0 {
+		return newestSeen(l.frags[i].Seqs, vis)
+	}
+	return 0
 }
 
 // find returns the last fragment with a low bound <= key, -1 if there is none.
@@ -112,10 +111,10 @@ func firstAtMost(seqs []uint64, limit uint64) int {
 
 // Len returns the number of tombstones that All yields.
 func (l *List) Len() int {
-	if l = l.Settle(); l != nil {
-		return l.total
+	if l == nil {
+		return 0
 	}
-	return 0
+	return l.total
 }
 
 // Empty reports whether the list covers no key.
@@ -125,7 +124,6 @@ func (l *List) Empty() bool { return l == nil }
 // next step; the bounds as long as those given to Build.
 func (l *List) Fragments() iter.Seq[Fragment] {
 	return func(yield func(Fragment) bool) {
-		l := l.Settle()
 		if l == nil {
 			return
 		}
@@ -158,16 +156,16 @@ func (l *List) All() iter.Seq[Tombstone] {
 // Spans returns the fewest tombstones that Build would make this list of: each
 // with its whole range, in no particular order.
 func (l *List) Spans() []Tombstone {
-	var out []Tombstone
-	for ; l != nil; l = l.older {
-		if l.nest != nil {
-			out = append(out, l.nest.spans...)
-			continue
-		}
-		for _, f := range l.frags {
-			for _, s := range f.Seqs {
-				out = append(out, Tombstone{f.Low, f.High, s})
-			}
+	if l == nil {
+		return nil
+	}
+	if l.nest != nil {
+		return slices.Clone(l.nest.spans)
+	}
+	out := make([]Tombstone, 0, l.total)
+	for _, f := range l.frags {
+		for _, s := range f.Seqs {
+			out = append(out, Tombstone{f.Low, f.High, s})
 		}
 	}
 	return normalise(out)
@@ -175,34 +173,22 @@ func (l *List) Spans() []Tombstone {
 
 // FirstLow returns the least key covered, nil if the list is empty.
 func (l *List) FirstLow() []byte {
-	var first []byte
-	for ; l != nil; l = l.older {
-		low := l.bound(0)
-		if first == nil || bytes.Compare(low, first) < 0 {
-			first = low
-		}
+	switch {
+	case l == nil:
+		return nil
+	case l.nest != nil:
+		return l.nest.bounds[0]
 	}
-	return first
+	return l.frags[0].Low
 }
 
 // LastHigh returns the least key above all covered ones, nil if the list is empty.
 func (l *List) LastHigh() []byte {
-	var last []byte
-	for ; l != nil; l = l.older {
-		if high := l.bound(1); bytes.Compare(high, last) > 0 {
-			last = high
-		}
-	}
-	return last
-}
-
-// bound returns the first low (0) or the last high bound (1) of this part.
-func (l *List) bound(side int) []byte {
 	switch {
+	case l == nil:
+		return nil
 	case l.nest != nil:
-		return l.nest.bounds[side*(len(l.nest.bounds)-1)]
-	case side == 0:
-		return l.frags[0].Low
+		return l.nest.bounds[len(l.nest.bounds)-1]
 	}
 	return l.frags[len(l.frags)-1].High
 }
@@ -210,18 +196,12 @@ func (l *List) bound(side int) []byte {
 // Overlaps reports whether a key of [low, high) is covered; high nil means
 // without an upper bound.
 func (l *List) Overlaps(low, high []byte) bool {
-	if high != nil && bytes.Compare(low, high) >= 0 {
+	switch {
+	case l == nil || high != nil && bytes.Compare(low, high) >= 0:
 		return false
+	case l.nest != nil:
+		return l.nest.overlaps(low, high)
 	}
-	for ; l != nil; l = l.older {
-		if l.nest != nil && l.nest.overlaps(low, high) || l.nest == nil && l.overlapsFlat(low, high) {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *List) overlapsFlat(low, high []byte) bool {
 	i := l.find(low)
 	if i >= 0 && bytes.Compare(low, l.frags[i].High) < 0 {
 		return true

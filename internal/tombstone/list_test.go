@@ -63,7 +63,7 @@ func randomVisibility(r *rand.Rand) base.Visibility {
 // check compares everything l says with the model and verifies its invariants.
 func check(t *testing.T, r *rand.Rand, l *List, m model) {
 	t.Helper()
-	for c, i := l.Cursor(), 0; i < probes; i++ {
+	for c, i := NewCursor(l), 0; i < probes; i++ {
 		vis := randomVisibility(r)
 		want := m.cover(probe(i), vis)
 		if got := l.Cover(probe(i), vis); got != want {
@@ -143,17 +143,11 @@ func checkBounds(t *testing.T, l *List, m model) {
 // forms returns the same tombstones built in every way there is.
 func forms(ts []Tombstone) map[string]*List {
 	f := map[string]*List{"built": Build(ts)}
-	var chain *List
-	for _, t := range ts {
-		chain = Append(chain, t)
-	}
-	f["appended"] = chain
-	f["settled"] = chain.Settle()
 	half := len(ts) / 2
 	f["merged"] = Merge(Build(ts[:half]), nil, Build(ts[half:]))
 	if spans := normalise(ts); len(spans) > 0 {
 		_, total := measure(edgesOf(spans))
-		f["nested"] = &List{nest: newNest(spans, edgesOf(spans)), total: total, spans: len(spans)}
+		f["nested"] = &List{nest: newNest(spans, edgesOf(spans)), total: total}
 	}
 	return f
 }
@@ -207,9 +201,8 @@ func TestEmptyList(t *testing.T) {
 		"built":    Build(nil),
 		"inverted": Build([]Tombstone{{[]byte("b"), []byte("a"), 3}, {[]byte("a"), []byte("a"), 4}}),
 		"merged":   Merge(nil, nil),
-		"appended": Append(nil, Tombstone{[]byte("b"), []byte("a"), 3}),
 	} {
-		c := l.Cursor()
+		c := NewCursor(l)
 		if !l.Empty() || l.Len() != 0 || l.Cover([]byte("a"), base.Visibility{Snapshot: 9}) != 0 ||
 			c.Cover([]byte("a"), base.Visibility{Snapshot: 9}) != 0 || l.Overlaps(nil, nil) ||
 			l.FirstLow() != nil || l.LastHigh() != nil || l.Clip(nil, nil) != nil || l.Retain(nil, false) != nil {
@@ -218,39 +211,6 @@ func TestEmptyList(t *testing.T) {
 		for range l.All() {
 			t.Fatal("yields something")
 		}
-	}
-}
-
-func TestAppendLeavesTheOldListAlone(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	var lists []*List
-	var m model
-	var l *List
-	for range 60 {
-		ts := randomTombstone(r)
-		l, m = Append(l, ts), append(m, ts)
-		lists = append(lists, l)
-	}
-	for i, l := range lists {
-		check(t, r, l, m[:i+1])
-	}
-}
-
-func TestAppendChainStaysShort(t *testing.T) {
-	var l *List
-	for i := range 5000 {
-		l = Append(l, Tombstone{fmt.Appendf(nil, "%06d", 2*i), fmt.Appendf(nil, "%06d", 2*i+1), uint64(i + 1)})
-		parts, spans := 0, 0
-		for p := l; p != nil; p = p.older {
-			parts++
-			spans += p.spans
-		}
-		if parts > 14 || spans != i+1 {
-			t.Fatalf("%d parts with %d tombstones after %d appends", parts, spans, i+1)
-		}
-	}
-	if l.Len() != 5000 {
-		t.Fatal(l.Len())
 	}
 }
 
@@ -304,7 +264,7 @@ func TestRepeatedMergingDoesNotGrowTheList(t *testing.T) {
 
 func TestCoverDoesNotAllocate(t *testing.T) {
 	flat, deep := Build(nested(20)), Build(nested(2000))
-	c := flat.Cursor()
+	c := NewCursor(flat, deep)
 	key, vis := []byte("00000010"), base.Visibility{Snapshot: 15}
 	if n := testing.AllocsPerRun(100, func() {
 		flat.Cover(key, vis)
@@ -321,8 +281,11 @@ func TestCursorJumpsAnywhere(t *testing.T) {
 	for range 12 {
 		m = append(m, randomTombstone(r))
 	}
+	cursors := []*Cursor{NewCursor(Build(m[:3]), forms(m[3:7])["nested"], nil, Build(m[7:]))}
 	for _, l := range forms(m) {
-		c := l.Cursor()
+		cursors = append(cursors, NewCursor(l))
+	}
+	for _, c := range cursors {
 		for range 2000 {
 			k, vis := probe(r.IntN(probes)), randomVisibility(r)
 			if got, want := c.Cover(k, vis), m.cover(k, vis); got != want {

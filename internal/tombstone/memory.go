@@ -22,14 +22,14 @@ func sizeOf[T any]() uintptr { return reflect.TypeFor[T]().Size() }
 // all its slices. The bytes of the bounds are not among them, as a list shares them
 // with whoever gave them to Build: a page of a table, or the buffer of a memtable.
 func (l *List) Memory() int64 {
-	n := 0
-	for ; l != nil; l = l.older {
-		n += listBytes
-		if l.nest != nil {
-			n += l.nest.memory()
-		} else {
-			n += fragmentBytes*cap(l.frags) + seqBytes*l.total // flatten makes one array of all sequences
-		}
+	if l == nil {
+		return 0
+	}
+	n := listBytes + fragmentBytes*cap(l.frags)
+	if l.nest != nil {
+		n += l.nest.memory()
+	} else {
+		n += seqBytes * l.total // flatten makes one array of all sequences
 	}
 	return int64(n)
 }

@@ -30,12 +30,6 @@ func TestMemory(t *testing.T) {
 		"chained": func() *List { return Build(chained) },
 		"stacked": func() *List { return Build(stacked) },
 		"nested":  func() *List { return Build(deep) },
-		"appended": func() (l *List) {
-			for _, ts := range apart {
-				l = Append(l, ts)
-			}
-			return l
-		},
 	} {
 		before := heapInUse()
 		l := build()

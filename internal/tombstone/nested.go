@@ -70,7 +70,11 @@ func (n *nest) cover(key []byte, vis base.Visibility) uint64 {
 	if i < 0 || i >= n.cells() {
 		return 0
 	}
-	var seq uint64
+	return n.cellCover(i, vis)
+}
+
+// cellCover is cover of the keys of a cell.
+func (n *nest) cellCover(i int, vis base.Visibility) (seq uint64) {
 	for p := i + n.cells(); p > 0; p /= 2 {
 		seq = max(seq, newestSeen(n.seqs[n.start[p]:n.start[p+1]], vis))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tombstone"
 )
 
 // Run is a group of tables whose key ranges do not overlap, in key order.
@@ -116,13 +117,26 @@ func (r *Run) find(key []byte) *Handle {
 	return r.Tables[lo]
 }
 
-// Cover returns the greatest sequence vis sees of a range tombstone of the run
-// that covers key.
-func (r *Run) Cover(key []byte, vis base.Visibility) uint64 {
-	if h := r.find(key); h != nil && h.Meta.RangeDeletes > 0 {
-		return h.Tombstones().Cover(key, vis)
+// Covers returns a function that returns the greatest sequence vis sees of a range tombstone of the run that covers
+// a key, for keys that mostly stand close to each other. It is for one goroutine.
+func (r *Run) Covers() func(key []byte, vis base.Visibility) uint64 {
+	var h *Handle           // where the last key was
+	var c *tombstone.Cursor // over its tombstones; nil: it has none
+	return func(key []byte, vis base.Visibility) uint64 {
+		if h == nil || !h.Meta.Contains(key) {
+			next := r.find(key)
+			if next == nil {
+				return 0
+			}
+			if h, c = next, nil; h.Meta.RangeDeletes > 0 {
+				c = tombstone.NewCursor(h.Tombstones())
+			}
+		}
+		if c == nil {
+			return 0
+		}
+		return c.Cover(key, vis)
 	}
-	return 0
 }
 
 // RunIter walks all tables of a run, and then those of another, in the same memory.

@@ -251,7 +251,7 @@ func (it *Iter) addOwn() {
 		it.sources = append(it.sources, iterator.Source{It: own})
 	}
 	if it.writes.HasRangeDeletes() {
-		it.addCover(it.writes.Cover)
+		it.addCover(it.writes.Covers())
 	}
 	for _, s := range it.spills {
 		it.addRun(&s.Run)
@@ -273,7 +273,7 @@ func (it *Iter) addLayers() {
 			it.addRuns(l.Ingest)
 			continue
 		case l.Mem.HasRangeDeletes():
-			it.addCover(l.Mem.Cover)
+			it.addCover(l.Mem.Covers())
 		}
 		it.memory = append(it.memory, l.Mem.Table)
 	}
@@ -309,7 +309,7 @@ func (it *Iter) addSorted() (ok bool) {
 	it.addChunks(n)
 	for _, l := range it.rs.Layers {
 		if l.Mem.HasRangeDeletes() { // after the rows were sorted
-			it.addCover(l.Mem.Cover)
+			it.addCover(l.Mem.Covers())
 		}
 	}
 	it.sorted.Init(rows, it.tx.slot)
@@ -344,7 +344,7 @@ func (it *Iter) addRun(r *tree.Run) {
 		src.It = run
 	}
 	if r.Tombstones {
-		src.Cover = r.Cover
+		src.Cover = r.Covers()
 	}
 	it.open = append(it.open, src.It)
 	it.sources = append(it.sources, src)

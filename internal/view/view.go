@@ -27,6 +27,8 @@ type View struct {
 	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do
 	readers sync.Pool     // *Reader
 
+	oldest oldest
+
 	mayPin int64        // bytes
 	pinned atomic.Int64 // bytes kept in memory by slices handed out
 
@@ -55,14 +57,35 @@ func (v *View) Init(mayPin int64, count func(delta int64)) {
 	v.openDone = make(chan struct{}, 1)
 }
 
-// oldestSnapshot returns a sequence that everybody sees who has a snapshot, or begins one later:
-// the visible one is loaded first (see epoch.Domain.Snapshots).
+// oldest is what oldestSnapshot has found out.
+type oldest struct {
+	mu   sync.Mutex
+	seq  uint64
+	uses int // it may be returned so many more times
+	open []uint64
+}
+
+// lookShare: where thousands of snapshots are open, to look at one costs as much as an eighth of what whoever asks
+// does, which is to sort a few records more.
+const lookShare = 8
+
+// oldestSnapshot returns a sequence that everybody sees who has a snapshot, or begins one later: the visible one is
+// loaded first (see epoch.Domain.Snapshots). What was so once stays so: it looks again the more seldom the more
+// snapshots are open.
 func (v *View) oldestSnapshot() uint64 {
-	oldest := v.visible.Load()
-	for _, seq := range v.Epochs.Snapshots(nil) {
-		oldest = min(oldest, seq)
+	o := &v.oldest
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.uses--; o.uses >= 0 {
+		return o.seq
 	}
-	return oldest
+	o.seq = v.visible.Load()
+	o.open = v.Epochs.Snapshots(o.open[:0])
+	for _, seq := range o.open {
+		o.seq = min(o.seq, seq)
+	}
+	o.uses = len(o.open) / lookShare
+	return o.seq
 }
 
 // Visible returns the greatest sequence that may be seen.
