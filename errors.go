@@ -42,7 +42,7 @@ var (
 	// ErrCommitUnknown: the commit's sync failed. It is not visible now; after
 	// closing and opening the store it is either there as a whole or not at all.
 	ErrCommitUnknown = base.ErrCommitUnknown
-	// ErrNoSpace: the disk is full, or has only left what merging needs to make room; a
+	// ErrNoSpace: the disk is full (or a quota, or what files may grow to), or has only left what merging needs to make room; a
 	// commit that only deletes is let through as long as there is a little left. Nothing happened; once there is space, the
 	// same call works. Reading goes on meanwhile. A transaction one of whose writes
 	// met it does not commit any more: begin it again.

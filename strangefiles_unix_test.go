@@ -3,6 +3,8 @@
 package cairn_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,7 @@ func TestStrangeFiles(t *testing.T) {
 	dir := t.TempDir()
 	sample(t, dir)
 	for name, data := range contents(t, dir) {
-		if data == "(directory)" || filepath.Base(name) == "LOCK" {
+		if data == "(directory)" {
 			continue
 		}
 		for what, make := range map[string]func() error{
@@ -36,6 +38,9 @@ func TestStrangeFiles(t *testing.T) {
 				}
 				if !strings.Contains(err.Error(), filepath.Base(name)) {
 					t.Errorf("%v does not name %s", err, filepath.Base(name))
+				}
+				if want := map[bool]error{false: cairn.ErrCorrupt, true: fs.ErrExist}[filepath.Base(name) == "LOCK"]; !errors.Is(err, want) {
+					t.Errorf("a %s in place of %s: %v does not match %v", what, filepath.Base(name), err, want)
 				}
 			}
 		}

@@ -136,7 +136,7 @@ func allocated(info fs.FileInfo) int64 {
 }
 
 func systemNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 func transient(err error) bool {

@@ -199,7 +199,7 @@ func refusesAtOnce(t *testing.T, name, what string) {
 }
 
 func TestIsNoSpaceOfSystem(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if !vfs.IsNoSpace(&fs.PathError{Op: "write", Path: "a", Err: errno}) {
 			t.Errorf("%v is not recognised", errno)
 		}
