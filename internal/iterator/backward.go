@@ -45,7 +45,7 @@ func (v *Visible) backward(ok bool) bool {
 			return true
 		}
 		if hidden++; ok && v.ask(hidden) {
-			_, ok = v.backwardOver(v.own, hidden)
+			_, ok = v.backwardOver(v.own, hidden) // versions has moved, if that does not
 		}
 	}
 	if v.merged.Err() == nil {

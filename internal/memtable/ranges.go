@@ -31,12 +31,14 @@ type listed struct {
 	n int
 }
 
-// What is behind the lists becomes one when there are more than maxUnbuilt, together with what is at most listGrowth
-// times as much. So there are log n lists for who looks at all of them, as every read does, and
-// each tombstone is put into a few.
+// What is behind the lists becomes one when there are more than maxUnbuilt, together with the lists before it that hold
+// at most listGrowth times as many, as long as it does not get more than mostListed. So there are few lists for who
+// looks at all of them, as every read does: log n, and one more for each mostListed. Each tombstone is put into a list
+// up to five times for each of the log n; and no commit waits for more than one of mostListed to be made.
 const (
 	maxUnbuilt = 16
 	listGrowth = 4
+	mostListed = 8 << 10
 )
 
 // RangeDeleteBytes is about what one range delete takes of the Go heap in a
@@ -62,7 +64,7 @@ func (r *rangeDeletes) publish() {
 		n -= l.n
 	}
 	if n > maxUnbuilt {
-		for ; k > 0 && next.lists[k-1].n <= listGrowth*n; k-- {
+		for ; k > 0 && next.lists[k-1].n <= min(listGrowth*n, mostListed-n); k-- {
 			n += next.lists[k-1].n
 		}
 		next.lists = append(next.lists[:k:k], listed{tombstone.Build(r.all[len(r.all)-n:]), n})
@@ -123,8 +125,8 @@ func (t *Table) Cover(key []byte, vis base.Visibility) (seq uint64) {
 	return seq
 }
 
-// Covers returns Cover for keys that mostly stand close to each other, and range tombstones that there are by now. It
-// is for one goroutine.
+// Covers returns Cover for keys that mostly stand close to each other. It is for one goroutine, and for who sees none of
+// the range tombstones that come later.
 func (t *Table) Covers() func(key []byte, vis base.Visibility) uint64 {
 	r := t.ranges.now.Load()
 	if r == nil {

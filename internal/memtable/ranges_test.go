@@ -30,7 +30,7 @@ func TestRangeDeletesAreInFewLists(t *testing.T) {
 		most = max(most, len(now.lists))
 	}
 	t.Logf("%d lists at most, %d tombstones put into some", most, built)
-	if most > 6 || built > 25*n {
+	if most > 8 || built > 25*n {
 		t.Error("too many")
 	}
 }

@@ -10,7 +10,7 @@ type gaps Iter
 
 var _ iterator.Gaps = (*gaps)(nil)
 
-// mostOwn is how many records of its own a transaction looks at for each gap, at most.
+// mostOwn is how many records of its own a transaction has, at most, that takes gaps: it looks at all of them each time.
 const mostOwn = 1 << 10
 
 // Gap implements iterator.Gaps: where the store has no row the transaction may have one.

@@ -73,53 +73,61 @@ func (a *Gaps) Find(rs *tree.State, snapshot uint64, key []byte) (low, high []by
 		if since > 0 {
 			cut.Take(rs.Puts(seq, snapshot))
 		}
+		keys = g.keys
 		if cut.first != nil {
-			a.cut(i, g, &cut, snapshot)
+			keys = a.cut(i, g, &cut, snapshot)
 		} else if since > 0 {
-			g.seq.Store(snapshot)
+			g.seq.Store(snapshot) // another walk may have stored another one by now: both are true
 		}
 		if cut.Holds() {
 			if !g.used.Load() {
 				g.used.Store(true)
 			}
-			return cut.Low, cut.High, g.keys, true
+			return cut.Low, cut.High, keys, true
 		}
 	}
 	return nil, nil, 0, false
 }
 
-// cut puts what is left of gap number i in its place.
-func (a *Gaps) cut(i int, g *gap, c *Cut, seq uint64) {
+// cut puts what is left of gap number i in its place: around the key that was asked for, before all that was put and
+// behind it. Each gets the same share of the keys, which it returns.
+func (a *Gaps) cut(i int, g *gap, c *Cut, seq uint64) (keys int) {
 	left := make([]*gap, 0, 3)
-	if c.Holds() {
-		left = append(left, newGap(c.Low, c.High, 0, seq))
-	}
-	if bytes.Compare(c.first, c.At) < 0 {
-		left = append(left, newGap(g.low, c.first, 0, seq))
-	}
-	if bytes.Compare(c.last, c.At) >= 0 {
-		left = append(left, newGap(after(c.last), g.high, 0, seq))
-	}
-	if !a.all[i].CompareAndSwap(g, nil) {
-		return
-	}
-	for _, part := range left {
-		if part.keys = g.keys / len(left); part.keys >= fewestKeys {
-			a.add(part)
+	part := func(low, high []byte) {
+		if high == nil || bytes.Compare(low, high) < 0 {
+			left = append(left, newGap(low, high, 0, seq))
 		}
 	}
+	if c.Holds() {
+		part(c.Low, c.High)
+	}
+	if bytes.Compare(c.first, c.At) < 0 {
+		part(g.low, c.first)
+	}
+	if bytes.Compare(c.last, c.At) >= 0 {
+		part(after(c.last), g.high)
+	}
+	if keys = g.keys / max(len(left), 1); !a.all[i].CompareAndSwap(g, nil) || keys < fewestKeys {
+		return keys
+	}
+	for _, part := range left {
+		part.keys = keys
+		a.add(part)
+	}
+	return keys
 }
 
 // Note remembers that so many keys from low to before high (nil: no limit) have no row that snapshot sees. The
 // bounds are the caller's.
 func (a *Gaps) Note(low, high []byte, keys int, snapshot uint64) {
-	if len(low)+len(high) <= longestGap {
-		a.add(newGap(low, high, keys, snapshot))
-	}
+	a.add(newGap(low, high, keys, snapshot))
 }
 
 // add makes room for a gap: where one is that it holds, which it is as new as, or one that nobody has used.
 func (a *Gaps) add(g *gap) {
+	if len(g.low)+len(g.high) > longestGap {
+		return
+	}
 	place := -1
 	for i := range a.all {
 		switch old := a.all[i].Load(); {
