@@ -2,7 +2,6 @@ package memtable
 
 import (
 	"bytes"
-	"iter"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -393,16 +392,23 @@ type Record struct {
 // range delete says nothing.
 func (t *Table) Tag(i int) uint32 { return t.tag[i] }
 
-// Puts returns the keys that the records from..to-1, which there are, put, valid as long as the table is.
-func (t *Table) Puts(from, to int) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for rec := from; rec < to; rec++ {
-			if kind, key := t.key(uint32(rec)); kind == base.KindPut && !yield(key) {
-				return
-			}
+// Changes calls f with what each record of sequences after one, up to another, all of which there are, puts or deletes:
+// a key, or from a key to another. They are valid as long as the table is.
+func (t *Table) Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte)) {
+	for rec, to := uint32(after+1-t.base), uint32(upTo+1-t.base); rec < to; rec++ {
+		kind, key := t.key(rec)
+		if kind != base.KindRangeDelete {
+			f(kind, key, nil)
+			continue
 		}
+		var e frame.Entry
+		t.decode(&e, rec)
+		f(kind, e.Key, e.Value)
 	}
 }
+
+// Holds reports whether every record of sequences after one, up to another, is in the table.
+func (t *Table) Holds(after, upTo uint64) bool { return t.base <= after+1 && t.LastSeq() >= upTo }
 
 // Record returns record i < Len.
 func (t *Table) Record(i int) Record {

@@ -2,7 +2,6 @@ package tree
 
 import (
 	"bytes"
-	"iter"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -23,24 +22,26 @@ func (rs *State) MemoryHolds(seq uint64) bool {
 	return false
 }
 
-// Puts returns the keys that records of sequences after one, up to another, put. All of them are in memtables; see
-// MemoryHolds.
-func (rs *State) Puts(after, upTo uint64) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for _, l := range rs.Layers {
-			if l.Mem == nil || l.Mem.LastSeq() <= after {
-				return
-			}
-			first := l.Mem.FirstSeq()
-			if first > upTo {
-				continue
-			}
-			from, to := max(after+1, first)-first, upTo+1-first
-			for key := range l.Mem.Puts(int(from), int(min(to, uint64(l.Mem.Len())))) {
-				if !yield(key) {
-					return
-				}
-			}
+// Holds reports whether every record of sequences after one, up to another, is in a memtable.
+func (rs *State) Holds(after, upTo uint64) bool {
+	for _, l := range rs.Layers {
+		if l.Mem != nil && l.Mem.Len() == 0 {
+			continue
+		}
+		return l.Mem != nil && l.Mem.LastSeq() >= upTo && rs.MemoryHolds(after+1)
+	}
+	return false
+}
+
+// Changes calls f with what each record of sequences after one, up to another, puts or deletes. All of them are in
+// memtables; see Holds.
+func (rs *State) Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte)) {
+	for _, l := range rs.Layers {
+		if l.Mem == nil || l.Mem.LastSeq() <= after {
+			return
+		}
+		if first := l.Mem.FirstSeq(); first <= upTo {
+			l.Mem.Changes(max(after, first-1), min(upTo, l.Mem.LastSeq()), f)
 		}
 	}
 }

@@ -1,23 +1,37 @@
 package txn
 
 import (
+	"bytes"
+
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/view"
 )
 
-// gaps are those of the store, as an iterator sees it.
+// gaps are those of the store and of a transaction's own writes, as an iterator sees them.
 type gaps Iter
 
 var _ iterator.Gaps = (*gaps)(nil)
 
-// mostOwn is how many records of its own a transaction has, at most, that takes gaps: it looks at all of them each time.
+// mostOwn is how many records of its own a transaction has, at most, that takes gaps of the store: it looks at all of
+// them each time.
 const mostOwn = 1 << 10
+
+// mine returns how many records of its own the transaction has in memory, and whether it has any at all.
+func (it *gaps) mine() (n int, any bool) {
+	if it.writes != nil {
+		n = it.writes.Len()
+	}
+	return n, n > 0 || len(it.spills) > 0
+}
 
 // Gap implements iterator.Gaps: where the store has no row the transaction may have one.
 func (it *gaps) Gap(key []byte) (low, high []byte, keys int, ok bool) {
-	own := 0
-	if it.writes != nil {
-		own = it.writes.Len()
+	own, any := it.mine()
+	if any && it.tx.gaps != nil {
+		if low, high, keys, ok = it.tx.gaps.Find(it.writes, it.vis.PrivateLimit-1, key); ok {
+			return low, high, keys, true
+		}
 	}
 	if own > mostOwn || len(it.spills) > 0 {
 		return nil, nil, 0, false
@@ -27,13 +41,32 @@ func (it *gaps) Gap(key []byte) (low, high []byte, keys int, ok bool) {
 		return low, high, keys, ok
 	}
 	cut := view.Cut{At: key, Low: low, High: high}
-	cut.Take(it.writes.Puts(0, own))
+	cut.Put(it.writes, it.writes.FirstSeq()-1, it.writes.LastSeq())
 	return cut.Low, cut.High, keys, cut.Holds()
 }
 
-// NoteGap implements iterator.Gaps, unless the transaction has deleted something itself.
+// NoteGap implements iterator.Gaps: the store has no row there either, if the transaction has deleted none.
 func (it *gaps) NoteGap(low, high []byte, keys int) {
-	if it.writes == nil || it.writes.Len() == 0 && len(it.spills) == 0 {
-		it.tx.e.Gaps.Note(low, high, keys, it.vis.Snapshot)
+	own, any := it.mine()
+	if any {
+		if it.tx.gaps == nil {
+			it.tx.gaps = &view.Gaps{Longest: it.tx.e.Gaps.Longest}
+		}
+		it.tx.gaps.Note(low, high, keys, it.vis.PrivateLimit-1)
 	}
+	if own > mostOwn || len(it.spills) > 0 || own > 0 && it.deletes(low, high) {
+		return
+	}
+	it.tx.e.Gaps.Note(low, high, keys, it.vis.Snapshot)
+}
+
+// deletes reports whether the transaction has deleted something from low to before high (nil: no limit).
+func (it *gaps) deletes(low, high []byte) (found bool) {
+	it.writes.Changes(it.writes.FirstSeq()-1, it.writes.LastSeq(), func(kind base.Kind, key, end []byte) {
+		if kind == base.KindDelete {
+			end = append(bytes.Clone(key), 0)
+		}
+		found = found || kind != base.KindPut && bytes.Compare(low, end) < 0 && (high == nil || bytes.Compare(key, high) < 0)
+	})
+	return found
 }

@@ -190,50 +190,139 @@ func TestNoGapWhereReadsFail(t *testing.T) {
 	}
 }
 
+// TestOwnGaps: what a transaction has deleted itself is a gap for it alone, and not for an iterator that it made before.
+func TestOwnGaps(t *testing.T) {
+	const n = 500
+	e := openEngine(t, newWatchedFS(), 1<<20)
+	for i := range n {
+		check(t, Put(e, bucket, userKey(i), []byte("x")))
+	}
+	first := func(it *Iter, want int) {
+		t.Helper()
+		if !it.First() || !bytes.Equal(it.Key(), key(want)) {
+			t.Fatalf("first is %x, %v, want %x", it.Key(), it.Err(), key(want))
+		}
+	}
+	for _, spilled := range []bool{false, true} {
+		tx, err := Begin(e, true)
+		check(t, err)
+		t.Cleanup(tx.Rollback) // Close waits for it
+		check(t, tx.Put(key(n), nil))
+		for i := range 20 {
+			check(t, tx.Delete(key(i)))
+		}
+		before := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		for i := 20; i < n-1; i++ {
+			check(t, tx.Delete(key(i)))
+		}
+		if spilled {
+			check(t, tx.spill())
+			for i := range 100 {
+				check(t, tx.Delete(key(i)))
+			}
+		}
+		behind := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		first(behind, n-1)
+		if _, _, _, ok := (*gaps)(behind).Gap(key(n / 2)); !ok {
+			t.Fatal("no gap")
+		}
+		first(before, 20)
+		for i := range 50 {
+			if !before.Next() || !bytes.Equal(before.Key(), key(i+21)) {
+				t.Fatalf("at %x, %v", before.Key(), before.Err())
+			}
+		}
+		tx.Rollback()
+		tx.Recycle()
+		tx, err = Begin(e, true) // in the same memory
+		check(t, err)
+		t.Cleanup(tx.Rollback)
+		for i := range n / 2 {
+			check(t, tx.Delete(key(i)))
+		}
+		for i := range n { // as many as before, and more
+			check(t, tx.Put(key(n+i), nil))
+		}
+		first(tx.NewIter(bucket, base.PrefixEnd(bucket)), n/2)
+		tx.Rollback()
+	}
+}
+
 // TestQueueDoesNotCrawl: who takes the first or the last of many keys, again and again, passes few of those that are
-// deleted already, also where others come in between.
+// deleted already, whatever else is done.
 func TestQueueDoesNotCrawl(t *testing.T) {
 	const n = 5000
-	for _, c := range []struct {
-		name  string
+	for name, c := range map[string]struct {
 		last  bool
-		batch int // keys taken in one transaction
-		push  int // every third time a key comes, so far behind the one that was taken; 0: none
+		batch int  // keys taken in one transaction
+		push  int  // every third time a key comes, so far behind the one that was taken; 0: none
+		first bool // another key is put before one is looked for
+		long  int  // bytes that each key has besides
+		lag   int  // a snapshot that is so many commits old looks, too
 	}{
-		{name: "first", batch: 1},
-		{name: "last", batch: 1, last: true},
-		{name: "ten at once", batch: 10},
-		{name: "last ten at once", batch: 10, last: true},
-		{name: "one behind all", batch: 1, push: 2 * n},
-		{name: "one soon to be next", batch: 1, push: 7},
-		{name: "one in front", batch: 1, push: -101},
-		{name: "one above the last", batch: 1, last: true, push: 101},
+		"first":                {},
+		"last":                 {last: true},
+		"ten at once":          {batch: 10},
+		"last ten at once":     {batch: 10, last: true},
+		"all at once":          {batch: n},
+		"last, all at once":    {batch: n, last: true},
+		"one behind all":       {push: 2 * n},
+		"one soon to be next":  {push: 7},
+		"one in front":         {push: -101},
+		"one above the last":   {last: true, push: 101},
+		"written before":       {first: true},
+		"last, written before": {first: true, last: true, batch: 3},
+		"long keys":            {long: 3000},
+		"an old snapshot":      {lag: 20},
+		"old, last":            {lag: 300, last: true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := openEngine(t, newWatchedFS(), 64<<20)
+		t.Run(name, func(t *testing.T) {
+			e := openEngine(t, newWatchedFS(), 256<<20)
+			keyOf := func(i int) []byte {
+				return binary.BigEndian.AppendUint64(append(bytes.Clone(bucket), make([]byte, c.long)...), uint64(i))
+			}
 			for i := range n {
-				check(t, Put(e, bucket, userKey(2*i), []byte("job")))
+				check(t, Put(e, bucket, keyOf(2 * i)[len(bucket):], []byte("job")))
 			}
 			passed, moves := 0, 0
+			look := func(tx *Tx) []byte {
+				it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+				defer it.Close()
+				if ok := c.last && it.Last() || !c.last && it.First(); !ok {
+					t.Fatal("nothing is left", it.Err())
+				}
+				passed, moves = passed+it.rows.TakePassed(), moves+1
+				return bytes.Clone(it.Key())
+			}
+			var old []*Tx
 			for moves < n/2 {
+				if c.lag > 0 {
+					tx, err := Begin(e, false)
+					check(t, err)
+					if old = append(old, tx); len(old) > c.lag {
+						look(old[0])
+						old[0].Rollback()
+						old = old[1:]
+					}
+				}
 				tx, err := Begin(e, true)
 				check(t, err)
+				if c.first {
+					check(t, tx.Put(binary.BigEndian.AppendUint64(bytes.Clone(base.PrefixEnd(bucket)), 7), nil))
+				}
 				var key []byte
-				for range c.batch {
-					it := tx.NewIter(bucket, base.PrefixEnd(bucket))
-					if ok := c.last && it.Last() || !c.last && it.First(); !ok {
-						t.Fatal("nothing is left", it.Err())
-					}
-					key = bytes.Clone(it.Key())
-					passed, moves = passed+it.rows.TakePassed(), moves+1
-					it.Close()
+				for range min(max(c.batch, 1), n/2) {
+					key = look(tx)
 					check(t, tx.Delete(key))
 				}
-				if at := int(binary.BigEndian.Uint64(key[len(bucket):])) + c.push; c.push != 0 && moves%3 == 0 && at >= 0 {
-					check(t, tx.Put(binary.BigEndian.AppendUint64(bytes.Clone(bucket), uint64(at)), []byte("job")))
+				if at := int(binary.BigEndian.Uint64(key[len(key)-8:])) + c.push; c.push != 0 && moves%3 == 0 && at >= 0 {
+					check(t, tx.Put(keyOf(at), []byte("job")))
 				}
 				_, err = tx.Commit()
 				check(t, err)
+			}
+			for _, tx := range old {
+				tx.Rollback()
 			}
 			t.Logf("%d deleted keys were passed in %d moves", passed, moves)
 			if passed > 50*moves {

@@ -43,8 +43,9 @@ type Tx struct {
 	adoptedIndex int               // bytes
 
 	reads     mvcc.ReadSet
-	readBytes int64   // of it counted as arena.ClassTx
-	iters     []*Iter // open
+	readBytes int64      // of it counted as arena.ClassTx
+	iters     []*Iter    // open
+	gaps      *view.Gaps // where its own writes leave no row; nil: not known of any
 
 	// What keeps slices from Get alive until the end.
 	mems        []*tree.Memory
@@ -316,6 +317,7 @@ func (tx *Tx) end() {
 func (tx *Tx) forget() {
 	tx.w.Reset()
 	tx.part[0] = nil
+	tx.gaps = nil
 	tx.adopted, tx.adoptedIndex = nil, 0
 	if tx.buf = tx.buf[:0]; tx.lent || cap(tx.buf) > keptBytes {
 		tx.buf = nil

@@ -2,45 +2,61 @@ package view
 
 import (
 	"bytes"
-	"iter"
 	"sync/atomic"
 
-	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/base"
 )
 
 // Gaps is where scans have found keys without a row lately: so many deleted ones in a row that the next scan
 // is better told of them than made to pass them. Whoever takes the first of a queue out of it, again and again,
-// has all that were in front of it there. The zero value is empty; all methods may be called at once.
+// has all that were in front of it there. All methods may be called at once.
 type Gaps struct {
+	Longest int // bytes that the bounds of one may have
+
 	all  [mostGaps]atomic.Pointer[gap]
 	hand atomic.Uint32 // where to look for one that may go
 }
 
 const (
 	mostGaps    = 16
-	longestGap  = 1 << 10 // bytes of its bounds
+	longestGap  = 4 << 10 // bytes of its bounds, at least, and what of two keys of any length is, where there is memory
+	boundsShare = 512     // of what slices may pin
 	fewestKeys  = 8       // of a gap
 	recordsEach = 2       // records are looked at for each key of a gap, at most, rather than the keys walked
 )
 
-// gap says: of the keys from low to before high (nil: no limit) none has a row at any sequence from seq on, unless
-// it was put after seq (E17).
+// LongestGap returns what the bounds of a gap may take, where slices may pin so many bytes.
+func LongestGap(mayPin int64) int {
+	return int(min(max(mayPin/boundsShare, longestGap), 2*base.MaxKeyBytes))
+}
+
+// Records are what was put and deleted, in the order of sequences, some of them.
+type Records interface {
+	// Holds reports whether all records of sequences after one, up to another, are there.
+	Holds(after, upTo uint64) bool
+	// Changes calls f with what each of them puts or deletes: a key, or the keys from one to before another.
+	Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte))
+}
+
+// gap says: of the keys from low to before high (nil: no limit) none has a row at any sequence from one up to
+// another (E17).
 type gap struct {
 	low, high []byte
 	keys      int // of deleted rows in it, about
-	seq       atomic.Uint64
+	from      uint64
+	upTo      atomic.Uint64
 	used      atomic.Bool // lately
 }
 
 // newGap copies the bounds.
-func newGap(low, high []byte, keys int, seq uint64) *gap {
+func newGap(low, high []byte, keys int, from, upTo uint64) *gap {
 	bounds := append(append(make([]byte, 0, len(low)+len(high)), low...), high...)
 	n := len(low)
-	g := &gap{low: bounds[:n:n], keys: keys}
+	g := &gap{low: bounds[:n:n], keys: keys, from: from}
 	if high != nil {
 		g.high = bounds[n:]
 	}
-	g.seq.Store(seq)
+	g.upTo.Store(upTo)
 	return g
 }
 
@@ -53,31 +69,31 @@ func (g *gap) within(low, high []byte) bool {
 	return bytes.Compare(low, g.low) <= 0 && (high == nil || g.high != nil && bytes.Compare(g.high, high) <= 0)
 }
 
-// Find returns a gap that holds key, as a snapshot sees the State, and about how many deleted keys it has.
-func (a *Gaps) Find(rs *tree.State, snapshot uint64, key []byte) (low, high []byte, keys int, ok bool) {
+// Find returns a gap that holds key, as it is at a sequence that all records after it are greater than, and about how
+// many deleted keys it has.
+func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
 		g := a.all[i].Load()
 		if g == nil || !g.holds(key) {
 			continue
 		}
-		seq := g.seq.Load()
-		if seq > snapshot {
-			continue // what was deleted meanwhile may be a row to who sees less
-		}
-		since := snapshot - seq
-		if since > uint64(g.keys*recordsEach) || since > 0 && !rs.MemoryHolds(seq+1) {
-			a.all[i].CompareAndSwap(g, nil)
-			continue
-		}
-		cut := Cut{At: key, Low: g.low, High: g.high}
-		if since > 0 {
-			cut.Take(rs.Puts(seq, snapshot))
-		}
-		keys = g.keys
-		if cut.first != nil {
-			keys = a.cut(i, g, &cut, snapshot)
-		} else if since > 0 {
-			g.seq.Store(snapshot) // another walk may have stored another one by now: both are true
+		cut, most, keys := Cut{At: key, Low: g.low, High: g.high}, uint64(g.keys*recordsEach), g.keys
+		switch upTo := g.upTo.Load(); {
+		case seq < g.from: // what was deleted since may be a row
+			if g.from-seq > most || !records.Holds(seq, g.from) {
+				continue
+			}
+			cut.Changed(records, seq, g.from)
+		case seq > upTo:
+			if seq-upTo > most || !records.Holds(upTo, seq) {
+				a.all[i].CompareAndSwap(g, nil)
+				continue
+			}
+			if cut.Put(records, upTo, seq); cut.first != nil {
+				keys = a.cut(i, g, &cut, seq)
+			} else {
+				g.upTo.Store(seq) // another walk may have stored another one by now: both are true
+			}
 		}
 		if cut.Holds() {
 			if !g.used.Load() {
@@ -91,11 +107,11 @@ func (a *Gaps) Find(rs *tree.State, snapshot uint64, key []byte) (low, high []by
 
 // cut puts what is left of gap number i in its place: around the key that was asked for, before all that was put and
 // behind it. Each gets the same share of the keys, which it returns.
-func (a *Gaps) cut(i int, g *gap, c *Cut, seq uint64) (keys int) {
+func (a *Gaps) cut(i int, g *gap, c *Cut, upTo uint64) (keys int) {
 	left := make([]*gap, 0, 3)
 	part := func(low, high []byte) {
 		if high == nil || bytes.Compare(low, high) < 0 {
-			left = append(left, newGap(low, high, 0, seq))
+			left = append(left, newGap(low, high, 0, g.from, upTo))
 		}
 	}
 	if c.Holds() {
@@ -117,15 +133,17 @@ func (a *Gaps) cut(i int, g *gap, c *Cut, seq uint64) (keys int) {
 	return keys
 }
 
-// Note remembers that so many keys from low to before high (nil: no limit) have no row that snapshot sees. The
-// bounds are the caller's.
-func (a *Gaps) Note(low, high []byte, keys int, snapshot uint64) {
-	a.add(newGap(low, high, keys, snapshot))
+// Note remembers that so many keys from low to before high (nil: no limit) have no row at a sequence. The bounds are
+// the caller's.
+func (a *Gaps) Note(low, high []byte, keys int, seq uint64) {
+	if len(low)+len(high) <= a.Longest {
+		a.add(newGap(low, high, keys, seq, seq))
+	}
 }
 
 // add makes room for a gap: where one is that it holds, which it is as new as, or one that nobody has used.
 func (a *Gaps) add(g *gap) {
-	if len(g.low)+len(g.high) > longestGap {
+	if len(g.low)+len(g.high) > a.Longest {
 		return
 	}
 	place := -1
@@ -159,19 +177,19 @@ func (a *Gaps) add(g *gap) {
 func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
 // Cut is what is left around At of the keys from Low to before High (nil: no limit), of which it is one, where some
-// of them were put.
+// are taken out. It has them as bounds from then on.
 type Cut struct {
 	At, Low, High []byte
 
 	first, last []byte // of those that were put; nil: none
 }
 
-// Take takes keys out that were put. The cut has them as bounds from then on.
-func (c *Cut) Take(keys iter.Seq[[]byte]) {
+// Put takes the keys out that records of sequences after one, up to another, put.
+func (c *Cut) Put(records Records, after, upTo uint64) {
 	whole := *c
-	for key := range keys {
-		if bytes.Compare(key, whole.Low) < 0 || whole.High != nil && bytes.Compare(key, whole.High) >= 0 {
-			continue
+	records.Changes(after, upTo, func(kind base.Kind, key, _ []byte) {
+		if kind != base.KindPut || bytes.Compare(key, whole.Low) < 0 || whole.High != nil && bytes.Compare(key, whole.High) >= 0 {
+			return
 		}
 		if c.first == nil || bytes.Compare(key, c.first) < 0 {
 			c.first = key
@@ -179,13 +197,32 @@ func (c *Cut) Take(keys iter.Seq[[]byte]) {
 		if c.last == nil || bytes.Compare(key, c.last) > 0 {
 			c.last = key
 		}
-		if bytes.Compare(key, c.At) >= 0 {
-			if c.High == nil || bytes.Compare(key, c.High) < 0 {
-				c.High = key
-			}
-		} else if bytes.Compare(key, c.Low) >= 0 {
+		c.without(key)
+	})
+}
+
+// Changed takes the keys out that records of sequences after one, up to another, put or delete.
+func (c *Cut) Changed(records Records, after, upTo uint64) {
+	records.Changes(after, upTo, func(kind base.Kind, key, end []byte) {
+		switch {
+		case kind != base.KindRangeDelete || bytes.Compare(key, c.At) > 0:
+			c.without(key)
+		case bytes.Compare(end, c.At) > 0:
+			c.without(c.At)
+		case bytes.Compare(end, c.Low) > 0:
+			c.Low = end
+		}
+	})
+}
+
+// without takes a key out.
+func (c *Cut) without(key []byte) {
+	if bytes.Compare(key, c.At) < 0 {
+		if bytes.Compare(key, c.Low) >= 0 {
 			c.Low = after(key)
 		}
+	} else if c.High == nil || bytes.Compare(key, c.High) < 0 {
+		c.High = key
 	}
 }
 

@@ -60,16 +60,22 @@ func (a *Gaps) count() (n, bounds int) {
 // can be looked at.
 func TestGapOfASnapshot(t *testing.T) {
 	rs := stateOf(11, "x", "y", "z", "-y")
-	var a Gaps
+	a := Gaps{Longest: longestGap}
 	a.Note([]byte("d"), []byte("m"), 100, 12)
-	a.find(t, rs, 11, "e", "")
-	a.find(t, rs, 0, "e", "")
+	a.find(t, rs, 11, "e", "d m 100") // y was put, which is not there
+	a.find(t, rs, 9, "e", "")         // what was written then is in a table
 	for snapshot := uint64(12); snapshot <= 14; snapshot++ {
 		for key, want := range map[string]string{"c": "", "d": "d m 100", "lzz": "d m 100", "m": ""} {
 			a.find(t, rs, snapshot, key, want)
 		}
 	}
-	a.find(t, rs, 13, "e", "") // somebody has looked at 14
+	a.find(t, rs, 13, "e", "d m 100") // though somebody has looked at 14
+	for key, want := range map[string]string{"e": "d f 100", "f": "", "g": "f\x00 k 100", "k": "", "l": "k\x00 m 100"} {
+		b := Gaps{Longest: longestGap}
+		b.Note([]byte("d"), []byte("m"), 100, 4) // f and k were deleted or put after 1
+		b.find(t, stateOf(1, "c", "-f", "k", "-z"), 1, key, want)
+		b.find(t, stateOf(1, "c", "-f", "k"), 1, key, "") // it ends before 4
+	}
 	if n, _ := a.count(); n != 1 {
 		t.Errorf("%d gaps", n)
 	}
@@ -100,7 +106,7 @@ func TestGapIsCut(t *testing.T) {
 		{upTo: 6, key: "i", want: map[string]string{"d": "", "e": "", "i": "h\x00 k 45", "l": "k\x00 m 45"}},
 		{upTo: 4, key: "h", want: map[string]string{"e": "d f 45", "h": "", "i": "", "l": "k\x00 m 45"}},
 	} {
-		var a Gaps
+		a := Gaps{Longest: longestGap}
 		a.Note([]byte("d"), []byte("m"), 90, 0)
 		a.Find(rs, c.upTo, []byte(c.key))
 		for key, want := range c.want {
@@ -111,8 +117,8 @@ func TestGapIsCut(t *testing.T) {
 
 // TestGapsAreFew: there are as many as there is room for, the ones that are used among them, none of which is within another.
 func TestGapsAreFew(t *testing.T) {
-	rs := stateOf(1)
-	var a Gaps
+	rs := stateOf(1, "x")
+	a := Gaps{Longest: longestGap}
 	for i := range 100 {
 		low := fmt.Appendf(nil, "%03d", 2*i)
 		a.Note(low, fmt.Appendf(nil, "%03d", 2*i+1), 100, 0)
@@ -128,7 +134,7 @@ func TestGapsAreFew(t *testing.T) {
 	long := bytes.Repeat([]byte("4"), 60000)
 	a.Note(long, append(long, 'x'), 100, 0)
 	a.find(t, stateOf(1, string(long)), 1, "300", "000 "+string(long)+" 50")
-	if n, bounds := a.count(); n > mostGaps || bounds > mostGaps*longestGap {
+	if n, bounds := a.count(); n > mostGaps || bounds > mostGaps*a.Longest {
 		t.Errorf("%d gaps, with bounds of %d bytes", n, bounds)
 	}
 }

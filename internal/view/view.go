@@ -52,6 +52,7 @@ const orderShare = 4
 func (v *View) Init(mayPin int64, count func(delta int64)) {
 	v.mayPin, v.count = mayPin, count
 	v.Order.Init(mayPin/orderShare, count, v.oldestSnapshot)
+	v.Gaps.Longest = LongestGap(mayPin)
 	v.Epochs = epoch.New()
 	v.readers.New = func() any { return newReader(v.Epochs) }
 	v.openDone = make(chan struct{}, 1)
