@@ -283,6 +283,7 @@ func (e *Engine) keeper() {
 		e.Epochs.Collect()
 		if time.Since(aged) >= unwantedAfter {
 			e.pages.Age()
+			e.ageWrites()
 			aged = time.Now()
 		}
 		e.commit.mu.Lock()

@@ -47,6 +47,7 @@ type Engine struct {
 	merger  merger.Merger
 	indexer indexer.Indexer
 	walked  compact.Walked
+	writes  keptWrites
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
 	awaited atomic.Bool  // one has waited since the flush that is under way began

@@ -10,12 +10,12 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 )
 
-// Parts of Entries: the first has room for a few entries, each next one is twice as
+// Parts of Entries: the first has room for a few small entries, since many batches hold no more, each next one is twice as
 // large as the one before, up to the greatest on the Go heap. Those behind are huge pages outside
 // of it, as long as few of them wait for the garbage collector, which does not know how much
 // they take.
 const (
-	firstPart    = 4 << 10
+	firstPart    = 512
 	greatestPart = 1 << 20
 	mappedPart   = arena.HugeBytes
 	mostMapped   = 64 << 20 // bytes, of all Entries

@@ -72,7 +72,7 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 	}
 	tx.e, tx.r, tx.slot, tx.snapshot, tx.of = e, r, r.Slot, snapshot, of
 	tx.writable, tx.durable, tx.done, tx.lent = writable, !e.Config().Relaxed, false, false
-	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = countStep, 0, 0, 0
+	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = keptBytes, 0, 0, 0
 	if writable {
 		if tx.writes == nil {
 			tx.writes = memtable.NewGrowing(base.SeqPrivate)
@@ -319,7 +319,10 @@ func (tx *Tx) forget() {
 	tx.part[0] = nil
 	tx.gaps = nil
 	tx.adopted, tx.adoptedIndex = nil, 0
-	if tx.buf = tx.buf[:0]; tx.lent || cap(tx.buf) > keptBytes {
+	if tx.buf = tx.buf[:0]; tx.lent {
+		tx.buf = nil
+	} else if cap(tx.buf) > keptBytes {
+		tx.e.KeepWrites(tx.buf)
 		tx.buf = nil
 	}
 	if tx.writes != nil && (tx.lent || tx.writes.Len() > keptRecords) {

@@ -2,7 +2,6 @@ package txn
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/engine"
@@ -10,12 +9,8 @@ import (
 	"github.com/cairndb/cairn/internal/memtable"
 )
 
-// growAtOnce is the size from which a transaction's buffer grows to its limit in
-// one step: growing step by step would copy it many times over.
-const growAtOnce = 4 << 20
-
-// countStep is by how much the writes of a transaction grow between two counts to
-// the budget: those that stay smaller touch nothing that others share.
+// countStep is by how much the writes of a transaction grow between two counts to the budget. Those that stay smaller
+// than keptBytes touch nothing that others share.
 const countStep = 64 << 10
 
 // heapFactor is how much memory the Go heap takes for what is in use of it.
@@ -95,11 +90,21 @@ func (tx *Tx) makeRoom(n int) error {
 			return err
 		}
 	}
-	if at := len(tx.buf); at > growAtOnce && cap(tx.buf) < limit {
-		tx.buf = slices.Grow(tx.buf, limit-at)
+	if need := len(tx.buf) + n + countStep; cap(tx.buf) < need {
+		tx.grow(need, limit)
 	}
 	tx.count(n)
 	return nil
+}
+
+// grow makes the buffer one of at least need bytes: that of a transaction before, or one twice as large, as long as
+// that does not go beyond what there is to be gathered.
+func (tx *Tx) grow(need, limit int) {
+	buf := tx.e.TakeWrites(need)
+	if buf == nil {
+		buf = make([]byte, 0, max(need, min(2*cap(tx.buf), limit+countStep)))
+	}
+	tx.buf = append(buf, tx.buf...)
 }
 
 // count counts to the budget what the writes take, with n bytes to come.
