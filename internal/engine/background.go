@@ -25,6 +25,13 @@ const (
 	thoroughAfter = time.Second            // quiet time after which what was compressed in haste is compressed well
 )
 
+// Quiet time after which nobody looks at the store but every asleepLook, or woken by a commit: a program may have many
+// stores open. Tests change them.
+var (
+	asleepAfter = 10 * time.Second
+	asleepLook  = 5 * time.Second
+)
+
 func (e *Engine) startBackground() {
 	var indexing context.Context
 	indexing, e.stopIndexing = context.WithCancel(e.stopped)
@@ -181,6 +188,10 @@ func (e *Engine) compactor() {
 			if e.rest(seq); q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
 			}
+			if q.Idle(asleepAfter) {
+				sleep = asleepLook
+			}
+			e.asleep.Store(sleep == asleepLook)
 		case !e.restless(e.State()):
 			sleep = pace.RestAfter / 5 // commits have just been made
 		default:
@@ -191,6 +202,7 @@ func (e *Engine) compactor() {
 			}
 		}
 		e.sleepUntil(sleep, e.wakeMerge)
+		e.asleep.Store(false)
 	}
 }
 
@@ -272,8 +284,13 @@ func (e *Engine) runJob(job *compact.Job) error {
 
 // keeper prepares spare segments, removes obsolete files, and gives memory back that nobody wants.
 func (e *Engine) keeper() {
+	q := pace.Quiet{Long: pace.RestAfter}
 	for aged := time.Now(); ; {
-		quiet := e.sleepUntil(idleMark, e.wake)
+		look := idleMark
+		if q.Look(e.Visible(), false); q.Idle(asleepAfter) {
+			look = asleepLook
+		}
+		quiet := e.sleepUntil(look, e.wake)
 		if e.stopped.Err() != nil {
 			return
 		}
@@ -316,14 +333,36 @@ func (e *Engine) keepSpare() {
 func (e *Engine) syncer() {
 	t := time.NewTicker(e.cfg.SyncInterval)
 	defer t.Stop()
+	q := pace.Quiet{Long: pace.RestAfter}
 	for {
 		select {
 		case <-e.stopped.Done():
 			return
 		case <-t.C:
-			e.syncWritten()
+		}
+		seq := e.Visible()
+		if err := e.syncWritten(); err != nil {
+			continue
+		}
+		if q.Look(seq, false); q.Idle(asleepAfter) && e.awaitCommit(seq) {
+			t.Reset(e.cfg.SyncInterval)
 		}
 	}
+}
+
+// awaitCommit waits for a commit, if there is none after seq, or until the store stops, and reports whether it did.
+func (e *Engine) awaitCommit(seq uint64) bool {
+	e.commit.mu.Lock()
+	wait := e.commit.nextSeq == seq+1
+	e.commit.awaited = wait
+	e.commit.mu.Unlock()
+	if wait {
+		select {
+		case <-e.stopped.Done():
+		case <-e.wakeSync:
+		}
+	}
+	return wait
 }
 
 // syncWritten syncs what has been written, beside the rounds of commits.

@@ -52,6 +52,7 @@ type Engine struct {
 	stalled atomic.Int32 // commits that wait for room
 	awaited atomic.Bool  // one has waited since the flush that is under way began
 	pressed atomic.Bool  // one has waited while the flush before was
+	asleep  atomic.Bool  // the compactor looks seldom: who begins a segment wakes it
 	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
 
 	commit committer
@@ -86,6 +87,7 @@ type Engine struct {
 	stopIndexing context.CancelFunc // before Close makes tables that nobody reads
 	wake         chan struct{}      // the keeper's
 	wakeMerge    chan struct{}      // the compactor's
+	wakeSync     chan struct{}      // the syncer's
 	wakeFlush    chan struct{}      // the flusher's, where it waits to try again
 	spaceShort   atomic.Bool        // the last attempt to make a segment found no space
 	restShort    atomic.Bool        // the last merge of everything did

@@ -40,7 +40,7 @@ func Open(cfg config.Config) (*Engine, error) {
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
 		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
-		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
 	e.pace.Config = &e.cfg
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })

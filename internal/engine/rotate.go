@@ -39,6 +39,9 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 	}
 	e.rotate(c.lastEnd())
 	e.wakeBackground()
+	if e.asleep.Load() {
+		signal(e.wakeMerge)
+	}
 	return true, nil
 }
 

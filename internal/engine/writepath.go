@@ -62,6 +62,7 @@ type committer struct {
 	spare     *tree.Memory // next active segment, recorded in the manifest
 	preparing bool         // somebody makes the spare
 	hurry     atomic.Bool  // somebody waits for it
+	awaited   bool         // the syncer waits for a commit
 	asked     bool         // the keeper was asked for one, for the active segment
 	flushRest bool         // nobody has written for a while: what is sealed is flushed
 	resting   bool         // nor that: when the flush under way has ended everything is merged
@@ -189,6 +190,10 @@ func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {
 	p.Last = c.nextSeq - 1
 	p.End, p.Sum = c.mem.Seg.Tail()
 	c.queue.Add(p)
+	if c.awaited {
+		c.awaited = false
+		signal(e.wakeSync)
+	}
 	return p
 }
 
