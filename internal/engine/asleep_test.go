@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,4 +43,51 @@ func TestAsleep(t *testing.T) {
 		eventually(t, "synced", synced)
 		eventually(t, "at rest", func() bool { return round == 0 || e.State().Version.NumTables() > 0 && len(e.State().Layers) == 0 })
 	}
+}
+
+// TestSleepsWithoutALargeSegment: a few commits behind a burst do not keep a segment as large as the burst, and the space
+// put aside for it, once nobody writes any more.
+func TestSleepsWithoutALargeSegment(t *testing.T) {
+	defer func(after, look time.Duration) { asleepAfter, asleepLook = after, look }(asleepAfter, asleepLook)
+	asleepAfter, asleepLook = 300*time.Millisecond, time.Hour
+	cfg := indexTestConfig(t.TempDir(), 256<<20)
+	e := mustOpen(t, cfg)
+	value := make([]byte, 10_000)
+	for i := range 2500 {
+		if err := commitOne(e, base.KindPut, indexTestKey(i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	atRest := func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return e.commit.mem == nil && e.commit.spare == nil
+	}
+	eventually(t, "at rest", atRest)
+	if err := commitOne(e, base.KindPut, indexTestKey(1), value); err != nil {
+		t.Fatal(err)
+	}
+	e.commit.mu.Lock()
+	size := e.commit.mem.Seg.Capacity()
+	e.commit.mu.Unlock()
+	if size < largeSegment {
+		t.Fatalf("a segment of %d bytes", size)
+	}
+	eventually(t, "at rest again", atRest)
+	eventually(t, "no log", func() bool { return diskUsed(t, e) < 2<<20 })
+}
+
+// diskUsed returns what the files of the store's directory take.
+func diskUsed(t *testing.T, e *Engine) (n int64) {
+	t.Helper()
+	names, err := e.cfg.FS.List(e.cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if info, err := e.cfg.FS.Stat(filepath.Join(e.cfg.Dir, name)); err == nil {
+			n += info.Allocated
+		}
+	}
+	return n
 }

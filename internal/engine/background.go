@@ -185,13 +185,13 @@ func (e *Engine) compactor() {
 		sleep := idleMark
 		switch {
 		case rests:
-			if e.rest(seq); q.Idle(idleMark) {
-				e.logs.Clear(e.cfg.FS.Remove)
-			}
 			if q.Idle(asleepAfter) {
 				sleep = asleepLook
 			}
 			e.asleep.Store(sleep == asleepLook)
+			if e.rest(seq); q.Idle(idleMark) {
+				e.logs.Clear(e.cfg.FS.Remove)
+			}
 		case !e.restless(e.State()):
 			sleep = pace.RestAfter / 5 // commits have just been made
 		default:

@@ -16,10 +16,17 @@ import (
 // space than these, and has nothing to replay after a kill. The next commit makes a new
 // segment, as the first one after Open does.
 
+// largeSegment is how large a segment is at least that no store keeps, in which little is written, once it sleeps: it was made
+// for another burst like the last one, and as much space is put aside.
+const largeSegment = 8 << 20
+
 // restless reports whether memtables hold enough to be merged with the tables, which is little where
-// there is no space for another segment.
+// there is no space for another segment, or where that takes much that nobody needs.
 func (e *Engine) restless(rs *tree.State) bool {
 	if e.spaceShort.Load() { // what the active memtable deletes frees space once it is a table
+		return rs.LogBytes() > 0
+	}
+	if e.asleep.Load() && rs.LargestMemory() >= largeSegment {
 		return rs.LogBytes() > 0
 	}
 	return e.pace.Restless(rs)
