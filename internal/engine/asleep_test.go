@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -43,6 +44,39 @@ func TestAsleep(t *testing.T) {
 		eventually(t, "synced", synced)
 		eventually(t, "at rest", func() bool { return round == 0 || e.State().Version.NumTables() > 0 && len(e.State().Layers) == 0 })
 	}
+}
+
+// TestCompactWhileAsleep: the files that a compaction leaves go at once though nobody has committed for long.
+func TestCompactWhileAsleep(t *testing.T) {
+	defer func(after, look time.Duration) { asleepAfter, asleepLook = after, look }(asleepAfter, asleepLook)
+	asleepAfter, asleepLook = 300*time.Millisecond, time.Hour
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	for i := range 400 {
+		if err := commitOne(e, base.KindPut, indexTestKey(i), make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tables := func() (n int) {
+		names, err := e.cfg.FS.List(e.cfg.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if typ, _ := base.ParseFileName(name); typ == base.FileTable {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "at rest", func() bool { return e.asleep.Load() && tables() > 0 && len(e.State().Layers) == 0 })
+	if err := commitOne(e, base.KindDelete, indexTestKey(7), nil); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * asleepAfter) // too little to come to rest with
+	if err := e.Compact(context.Background(), testBucket, base.PrefixEnd(testBucket)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no table but those of the store", func() bool { return tables() == e.State().Version.NumTables() })
 }
 
 // TestSleepsWithoutALargeSegment: a few commits behind a burst do not keep a segment as large as the burst, and the space

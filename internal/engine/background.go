@@ -185,10 +185,9 @@ func (e *Engine) compactor() {
 		sleep := idleMark
 		switch {
 		case rests:
-			if q.Idle(asleepAfter) {
+			if q.Idle(asleepAfter) && e.fallAsleep(seq) {
 				sleep = asleepLook
 			}
-			e.asleep.Store(sleep == asleepLook)
 			if e.rest(seq); q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
 			}
@@ -204,6 +203,15 @@ func (e *Engine) compactor() {
 		e.sleepUntil(sleep, e.wakeMerge)
 		e.asleep.Store(false)
 	}
+}
+
+// fallAsleep has whoever begins a segment wake the compactor, unless there has been a commit after seq.
+func (e *Engine) fallAsleep(seq uint64) bool {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	asleep := e.commit.nextSeq == seq+1
+	e.asleep.Store(asleep)
+	return asleep
 }
 
 // compactOnce runs the most urgent compaction, one that nobody waits for if the store is
@@ -284,13 +292,16 @@ func (e *Engine) runJob(job *compact.Job) error {
 
 // keeper prepares spare segments, removes obsolete files, and gives memory back that nobody wants.
 func (e *Engine) keeper() {
-	q := pace.Quiet{Long: pace.RestAfter}
+	q, woken := pace.Quiet{Long: pace.RestAfter}, time.Now()
 	for aged := time.Now(); ; {
 		look := idleMark
-		if q.Look(e.Visible(), false); q.Idle(asleepAfter) {
+		if q.Look(e.Visible(), false); q.Idle(asleepAfter) && time.Since(woken) >= asleepAfter {
 			look = asleepLook
 		}
 		quiet := e.sleepUntil(look, e.wake)
+		if !quiet {
+			woken = time.Now()
+		}
 		if e.stopped.Err() != nil {
 			return
 		}

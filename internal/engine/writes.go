@@ -11,8 +11,8 @@ type keptWrites struct {
 
 // KeepWrites keeps a buffer of writes for the next transaction that is large. Nobody may use it any more.
 func (e *Engine) KeepWrites(buf []byte) {
-	if old := e.writes.buf.Load(); old != nil && cap(*old) > cap(buf) {
-		return
+	if old := e.writes.buf.Load(); old != nil && cap(*old) > cap(buf) || cap(buf) > 2*e.cfg.GatherBytes() {
+		return // of one that is larger than others can be: it could not be written to a table
 	}
 	buf = buf[:0]
 	e.CountWrites(int64(cap(buf)))

@@ -9,7 +9,8 @@ import (
 	"github.com/cairndb/cairn/internal/table"
 )
 
-// MemoryHolds reports whether every record from seq on is in a memtable.
+// MemoryHolds reports whether every record from seq on is in a memtable, in the newest State, and where no large transaction
+// is about to add its tables to that.
 func (rs *State) MemoryHolds(seq uint64) bool {
 	for _, l := range rs.Layers {
 		if l.Mem == nil {
@@ -22,13 +23,22 @@ func (rs *State) MemoryHolds(seq uint64) bool {
 	return false
 }
 
-// Holds reports whether every record of sequences after one, up to another, is in a memtable.
+// Holds reports whether every record of sequences after one, up to another, is in a memtable. In a State on which somebody
+// still stands a memtable may go on behind a large transaction whose tables that State does not have.
 func (rs *State) Holds(after, upTo uint64) bool {
+	next := upTo + 1 // has to be behind the memtable, or in it
 	for _, l := range rs.Layers {
-		if l.Mem != nil && l.Mem.Len() == 0 {
+		switch {
+		case l.Mem == nil:
+			return false
+		case l.Mem.Len() == 0:
 			continue
+		case l.Mem.LastSeq()+1 < next:
+			return false
+		case l.Mem.FirstSeq() <= after+1:
+			return true
 		}
-		return l.Mem != nil && l.Mem.LastSeq() >= upTo && rs.MemoryHolds(after+1)
+		next = min(next, l.Mem.FirstSeq())
 	}
 	return false
 }
