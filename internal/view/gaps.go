@@ -19,8 +19,8 @@ type Gaps struct {
 
 const (
 	mostGaps    = 16
-	longestGap  = 4 << 10 // bytes of its bounds, at least, and what of two keys of any length is, where there is memory
-	boundsShare = 512     // of what slices may pin
+	longestGap  = 4 << 10 // bytes that the bounds of a gap may have at least, where there is memory those of two longest keys
+	boundsShare = 512     // between: one part in so many of what slices may pin
 	fewestKeys  = 8       // of a gap
 	recordsEach = 2       // records are looked at for each key of a gap, at most, rather than the keys walked
 )
@@ -69,15 +69,16 @@ func (g *gap) within(low, high []byte) bool {
 	return bytes.Compare(low, g.low) <= 0 && (high == nil || g.high != nil && bytes.Compare(g.high, high) <= 0)
 }
 
-// Find returns a gap that holds key, as it is at a sequence that all records after it are greater than, and about how
-// many deleted keys it has.
+// Find returns a gap that holds key at a sequence, and about how many deleted keys it has. What happened between that
+// sequence and those for which a gap is known is looked up in the records; where they do not hold all of it, that gap
+// is not returned.
 func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
 		g := a.all[i].Load()
 		if g == nil || !g.holds(key) {
 			continue
 		}
-		cut, most, keys := Cut{At: key, Low: g.low, High: g.high}, uint64(g.keys*recordsEach), g.keys
+		cut, most, n := Cut{At: key, Low: g.low, High: g.high}, uint64(g.keys*recordsEach), g.keys
 		switch upTo := g.upTo.Load(); {
 		case seq < g.from: // what was deleted since may be a row
 			if g.from-seq > most || !records.Holds(seq, g.from) {
@@ -90,7 +91,7 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, 
 				continue
 			}
 			if cut.Put(records, upTo, seq); cut.first != nil {
-				keys = a.cut(i, g, &cut, seq)
+				n = a.cut(i, g, &cut, seq)
 			} else {
 				g.upTo.Store(seq) // another walk may have stored another one by now: both are true
 			}
@@ -99,7 +100,7 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, 
 			if !g.used.Load() {
 				g.used.Store(true)
 			}
-			return cut.Low, cut.High, keys, true
+			return cut.Low, cut.High, n, true
 		}
 	}
 	return nil, nil, 0, false
@@ -141,7 +142,7 @@ func (a *Gaps) Note(low, high []byte, keys int, seq uint64) {
 	}
 }
 
-// add makes room for a gap: where one is that it holds, which it is as new as, or one that nobody has used.
+// add puts a gap in the place of those that lie within it, or of none, or else of one that nobody has used lately.
 func (a *Gaps) add(g *gap) {
 	if len(g.low)+len(g.high) > a.Longest {
 		return
