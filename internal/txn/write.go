@@ -90,12 +90,15 @@ func (tx *Tx) makeRoom(n int) error {
 			return err
 		}
 	}
-	if need := len(tx.buf) + n + countStep; cap(tx.buf) < need {
-		tx.grow(need, limit)
+	if room := tx.roomWith(n); cap(tx.buf) < room {
+		tx.grow(room, limit)
 	}
 	tx.count(n)
 	return nil
 }
+
+// roomWith returns how much the writes may take, with n bytes to come, before they are counted again.
+func (tx *Tx) roomWith(n int) int { return (tx.held()+n)/countStep*countStep + countStep }
 
 // grow makes the buffer one of at least need bytes: that of a transaction before, or one twice as large, as long as
 // that does not go beyond what there is to be gathered.
@@ -110,7 +113,7 @@ func (tx *Tx) grow(need, limit int) {
 // count counts to the budget what the writes take, with n bytes to come.
 func (tx *Tx) count(n int) {
 	tx.countBytes(max(cap(tx.buf), len(tx.buf)+n) + tx.indexed())
-	tx.room = (tx.held()+n)/countStep*countStep + countStep
+	tx.room = tx.roomWith(n)
 }
 
 // countBytes counts n bytes of the Go heap to the budget, in place of those before.
