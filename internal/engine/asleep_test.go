@@ -12,8 +12,8 @@ import (
 // TestAsleep: after long quiet nobody in the background looks at the store any more but once in a while, and whoever
 // commits then has everything done as before: what is relaxed is synced, and the store comes to rest.
 func TestAsleep(t *testing.T) {
-	defer func(after, look time.Duration) { asleepAfter, asleepLook = after, look }(asleepAfter, asleepLook)
-	asleepAfter, asleepLook = 300*time.Millisecond, time.Hour
+	defer func(d drowsiness) { drowsy = d }(drowsy)
+	drowsy = drowsiness{300 * time.Millisecond, time.Hour}
 	cfg := indexTestConfig(t.TempDir(), 64<<20)
 	cfg.SyncInterval = 50 * time.Millisecond
 	e := mustOpen(t, cfg)
@@ -48,8 +48,8 @@ func TestAsleep(t *testing.T) {
 
 // TestCompactWhileAsleep: the files that a compaction leaves go at once though nobody has committed for long.
 func TestCompactWhileAsleep(t *testing.T) {
-	defer func(after, look time.Duration) { asleepAfter, asleepLook = after, look }(asleepAfter, asleepLook)
-	asleepAfter, asleepLook = 300*time.Millisecond, time.Hour
+	defer func(d drowsiness) { drowsy = d }(drowsy)
+	drowsy = drowsiness{300 * time.Millisecond, time.Hour}
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
 	for i := range 400 {
 		if err := commitOne(e, base.KindPut, indexTestKey(i), make([]byte, 1000)); err != nil {
@@ -72,7 +72,7 @@ func TestCompactWhileAsleep(t *testing.T) {
 	if err := commitOne(e, base.KindDelete, indexTestKey(7), nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * asleepAfter) // too little to come to rest with
+	time.Sleep(2 * e.asleepAfter) // too little to come to rest with
 	if err := e.Compact(context.Background(), testBucket, base.PrefixEnd(testBucket)); err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestCompactWhileAsleep(t *testing.T) {
 // TestSleepsWithoutALargeSegment: a few commits behind a burst do not keep a segment as large as the burst, and the space
 // put aside for it, once nobody writes any more.
 func TestSleepsWithoutALargeSegment(t *testing.T) {
-	defer func(after, look time.Duration) { asleepAfter, asleepLook = after, look }(asleepAfter, asleepLook)
-	asleepAfter, asleepLook = 300*time.Millisecond, time.Hour
+	defer func(d drowsiness) { drowsy = d }(drowsy)
+	drowsy = drowsiness{300 * time.Millisecond, time.Hour}
 	cfg := indexTestConfig(t.TempDir(), 256<<20)
 	e := mustOpen(t, cfg)
 	value := make([]byte, 10_000)

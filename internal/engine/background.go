@@ -25,12 +25,12 @@ const (
 	thoroughAfter = time.Second            // quiet time after which what was compressed in haste is compressed well
 )
 
-// Quiet time after which nobody looks at the store but every asleepLook, or woken by a commit: a program may have many
-// stores open. Tests change them.
-var (
-	asleepAfter = 10 * time.Second
-	asleepLook  = 5 * time.Second
-)
+// drowsiness is after how much quiet time nobody looks at the store any more but so often, or woken by a commit: a program
+// may have many stores open.
+type drowsiness struct{ asleepAfter, asleepLook time.Duration }
+
+// drowsy is that of stores to be opened. Tests change it.
+var drowsy = drowsiness{10 * time.Second, 5 * time.Second}
 
 func (e *Engine) startBackground() {
 	var indexing context.Context
@@ -185,8 +185,8 @@ func (e *Engine) compactor() {
 		sleep := idleMark
 		switch {
 		case rests:
-			if q.Idle(asleepAfter) && e.fallAsleep(seq) {
-				sleep = asleepLook
+			if q.Idle(e.asleepAfter) && e.fallAsleep(seq) {
+				sleep = e.asleepLook
 			}
 			if e.rest(seq); q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
@@ -295,8 +295,8 @@ func (e *Engine) keeper() {
 	q, woken := pace.Quiet{Long: pace.RestAfter}, time.Now()
 	for aged := time.Now(); ; {
 		look := idleMark
-		if q.Look(e.Visible(), false); q.Idle(asleepAfter) && time.Since(woken) >= asleepAfter {
-			look = asleepLook
+		if q.Look(e.Visible(), false); q.Idle(e.asleepAfter) && time.Since(woken) >= e.asleepAfter {
+			look = e.asleepLook
 		}
 		quiet := e.sleepUntil(look, e.wake)
 		if !quiet {
@@ -355,7 +355,7 @@ func (e *Engine) syncer() {
 		if err := e.syncWritten(); err != nil {
 			continue
 		}
-		if q.Look(seq, false); q.Idle(asleepAfter) && e.awaitCommit(seq) {
+		if q.Look(seq, false); q.Idle(e.asleepAfter) && e.awaitCommit(seq) {
 			t.Reset(e.cfg.SyncInterval)
 		}
 	}

@@ -52,8 +52,9 @@ type Engine struct {
 	stalled atomic.Int32 // commits that wait for room
 	awaited atomic.Bool  // one has waited since the flush that is under way began
 	pressed atomic.Bool  // one has waited while the flush before was
-	asleep  atomic.Bool  // the compactor looks seldom: who begins a segment wakes it
-	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
+	drowsiness
+	asleep atomic.Bool  // the compactor looks seldom: who begins a segment wakes it
+	tight  atomic.Int32 // those of them that wait for room on the disk, which only merges make
 
 	commit committer
 

@@ -53,6 +53,7 @@ func newEngine(cfg config.Config) *Engine {
 	}
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
 	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.emit
+	e.drowsiness = drowsy
 	e.indexer.Init()
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison, e.ledger.Edited = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow, e.shown.Edited
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
