@@ -105,9 +105,7 @@ func (e *Engine) AwaitRoom() {
 
 // noteMerge tells commits that wait for it how a compaction went: whether something was merged.
 func (e *Engine) noteMerge(did bool) {
-	if did {
-		e.removeFiles()
-	}
+	e.removeFiles() // also of what was merged, or flushed, before: the room it makes counts
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
