@@ -7,31 +7,21 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
 // stateOf returns a State of one memtable that puts keys, and deletes those that begin with a minus, one sequence each,
 // from first on.
 func stateOf(first uint64, keys ...string) *tree.State {
-	const size, records = 1 << 20, 1 << 10
-	buf := make([]byte, size)
-	m := tree.NewMemory(nil, buf, make([]byte, tree.IndexBytes(size, records)), records, func(*tree.Memory) {})
-	m.SetBase(first)
-	at := 64
+	var entries [][]byte
 	for _, key := range keys {
 		kind := base.KindPut
 		if key[0] == '-' {
 			kind, key = base.KindDelete, key[1:]
 		}
-		n := copy(buf[at:], frame.AppendEntry(nil, kind, []byte(key), nil))
-		ent, _ := frame.DecodeEntry(buf[at : at+n])
-		m.Insert(at, &ent, base.Hash(ent.Key))
-		at += n
+		entries = append(entries, frame.AppendEntry(nil, kind, []byte(key), nil))
 	}
-	rs := tree.NewState([]*tree.Layer{{Mem: m}}, &manifest.Version{}, nil)
-	m.Unref()
-	return rs
+	return stateWith(func() {}, first, entries)
 }
 
 // find looks for a gap and compares: "" is none, else "low high keys".

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -16,14 +17,23 @@ import (
 // memtableOf returns a State of one memtable that holds the values given to the key a, one
 // sequence each, from 1 on. freed is set when it goes.
 func memtableOf(freed *bool, values ...string) *tree.State {
-	const size, records = 4096, 16
-	buf := make([]byte, size)
-	m := tree.NewMemory(nil, buf, make([]byte, tree.IndexBytes(size, records)), records, func(*tree.Memory) { *freed = true })
-	m.SetBase(1)
-	at := 64
+	var entries [][]byte
 	for _, v := range values {
-		n := copy(buf[at:], frame.AppendEntry(nil, base.KindPut, []byte("a"), []byte(v)))
-		ent, _ := frame.DecodeEntry(buf[at : at+n])
+		entries = append(entries, frame.AppendEntry(nil, base.KindPut, []byte("a"), []byte(v)))
+	}
+	return stateWith(func() { *freed = true }, 1, entries)
+}
+
+// stateWith returns a State of one memtable with entries, one sequence each, from first on. It
+// calls free when that goes.
+func stateWith(free func(), first uint64, entries [][]byte) *tree.State {
+	const records, offset = 16, 64
+	buf := append(make([]byte, offset), bytes.Join(entries, nil)...)
+	m := tree.NewMemory(nil, buf, make([]byte, tree.IndexBytes(len(buf), records)), records, func(*tree.Memory) { free() })
+	m.SetBase(first)
+	at := offset
+	for range entries {
+		ent, n := frame.DecodeEntry(buf[at:])
 		m.Insert(at, &ent, base.Hash(ent.Key))
 		at += n
 	}
