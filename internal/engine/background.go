@@ -161,10 +161,13 @@ func (e *Engine) compactor() {
 		if !rests {
 			e.endResting()
 		}
+		var did bool
+		var err error
 		awaited := e.tight.Load() > 0
-		did, err := e.compactOnce(rests && e.mayMergeIdle(&q) || awaited, q.Idle(thoroughAfter))
 		if awaited {
-			e.noteMerge(did && err == nil)
+			did, err = e.mergeAwaited(q.Idle(thoroughAfter))
+		} else {
+			did, err = e.compactOnce(rests && e.mayMergeIdle(&q), q.Idle(thoroughAfter))
 		}
 		switch {
 		case errors.Is(err, merger.ErrGivenUp) || e.stopped.Err() != nil || errors.Is(err, base.ErrPoisoned):
@@ -191,8 +194,8 @@ func (e *Engine) compactor() {
 			if e.rest(seq); q.Idle(idleMark) {
 				e.logs.Clear(e.cfg.FS.Remove)
 			}
-		case !e.restless(e.State()):
-			sleep = pace.RestAfter / 5 // commits have just been made
+		case awaited || !e.restless(e.State()):
+			sleep = pace.RestAfter / 5 // commits have just been made, or wait
 		default:
 			sleep = pace.UnusedAfter / 3
 			if q.Unused(sleep) && prepared != seq {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -220,4 +222,52 @@ func TestPatienceEnds(t *testing.T) {
 			e.noteMerge(true)
 		}
 	}
+}
+
+// meanwhileFS does something when it is asked how much is free.
+type meanwhileFS struct {
+	vfs.FS
+	asked atomic.Int32
+	do    atomic.Pointer[func()]
+}
+
+func (f *meanwhileFS) FreeSpace(dir string) (int64, error) {
+	f.asked.Add(1)
+	if do := f.do.Load(); do != nil {
+		(*do)()
+	}
+	return f.FS.(vfs.SpaceTeller).FreeSpace(dir)
+}
+
+// TestMergeBesideFlush: that there was nothing to merge is no answer to a commit that waits for room if a memtable
+// was flushed meanwhile. It was one, and puts were refused on a disk of which most was about to be free.
+func TestMergeBesideFlush(t *testing.T) {
+	disk := memfs.New()
+	disk.SetCapacity(1 << 30)
+	fs, cfg := &meanwhileFS{FS: disk}, indexTestConfig("/db", 256<<20)
+	cfg.FS = fs
+	e := mustOpen(t, cfg)
+	if err := commitOne(e, base.KindPut, indexTestKey(0), make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Compact(t.Context(), nil, nil); err != nil { // nothing is left to merge
+		t.Fatal(err)
+	}
+	flush := func() { e.setFlushError(nil) }
+	fs.do.Store(&flush)
+	tries := func() uint64 {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return e.mergeTries
+	}
+	before := tries()
+	e.tight.Add(1)
+	defer e.tight.Add(-1)
+	signal(e.wakeMerge)
+	eventually(t, "the compactor looks again and again", func() bool { return fs.asked.Load() > 20 })
+	if after := tries(); after != before {
+		t.Errorf("%d answers while memtables are flushed", after-before)
+	}
+	fs.do.Store(nil)
+	eventually(t, "there is an answer", func() bool { return tries() > before })
 }

@@ -40,10 +40,10 @@ func (e *Engine) awaitMerge(need int, waited *time.Duration) error {
 	c, start := &e.commit, time.Now()
 	e.stalled.Add(1)
 	e.tight.Add(1)
-	tried, flushes := e.mergeTries, e.flushTries
 	if m := c.mem; m != nil && m.Len() > 0 && (m.Seg.Capacity() > smallSegmentBytes || len(e.State().Version.L0) < manyRuns) {
 		e.beginSmall()
 	}
+	tried, flushes := e.mergeTries, e.flushTries
 	c.sealed.Signal()
 	signal(e.wakeMerge)
 	for e.mergeTries == tried && e.refuse() == nil && (e.flushErr == nil || e.flushTries < flushes+2) { // to the second the space put aside is given
@@ -103,17 +103,36 @@ func (e *Engine) AwaitRoom() {
 	}
 }
 
-// noteMerge tells commits that wait for it how a compaction went: whether something was merged.
-func (e *Engine) noteMerge(did bool) {
-	e.removeFiles() // also of what was merged, or flushed, before: the room it makes counts
+// flushesEnded returns how many flushes have ended, and whether there is nothing to flush, nor will be soon.
+func (e *Engine) flushesEnded() (tries uint64, all bool) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if did || !c.flushing && e.oldestSealed() == nil { // else there is more to merge soon
-		e.mergeTries++
-		e.merged = did
-		c.cond.Broadcast()
+	return e.flushTries, !c.flushing && !c.preparing && e.oldestSealed() == nil
+}
+
+// mergeAwaited is compactOnce where commits wait for it. They learn how it went: whether something was merged.
+// That nothing was means nothing if meanwhile a memtable was flushed, whose table there may be something to merge
+// with: then it is to be called again.
+func (e *Engine) mergeAwaited(thorough bool) (bool, error) {
+	before, idle := e.flushesEnded()
+	did, err := e.compactOnce(true, thorough)
+	merged := did && err == nil
+	e.removeFiles() // also of what was merged, or flushed, before: the room it makes counts
+	if after, still := e.flushesEnded(); merged || idle && still && after == before {
+		e.noteMerge(merged)
 	}
+	return did, err
+}
+
+// noteMerge tells commits that wait for one how a compaction went.
+func (e *Engine) noteMerge(merged bool) {
+	c := &e.commit
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.mergeTries++
+	e.merged = merged
+	c.cond.Broadcast()
 }
 
 // pick picks a compaction: where there is not space for it, or a commit waits and there is none, one for
