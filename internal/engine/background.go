@@ -234,7 +234,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	}
 	in := e.merger.Inputs(idle)
 	in.Thorough = thorough
-	job, ok := e.pick(rs.Version, in)
+	job, ok := e.fitting.Pick(rs.Version, in, e.tight.Load() > 0)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
 		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
@@ -314,7 +314,7 @@ func (e *Engine) keeper() {
 		e.Epochs.Collect()
 		if time.Since(aged) >= unwantedAfter {
 			e.pages.Age()
-			e.ageWrites()
+			e.writes.Age()
 			aged = time.Now()
 		}
 		e.commit.mu.Lock()

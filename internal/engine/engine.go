@@ -20,6 +20,7 @@ import (
 	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/pace"
+	"github.com/cairndb/cairn/internal/recycle"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
@@ -47,7 +48,8 @@ type Engine struct {
 	merger  merger.Merger
 	indexer indexer.Indexer
 	walked  compact.Walked
-	writes  keptWrites
+	writes  recycle.Buffer  // of the last large transaction
+	fitting compact.Fitting // guarded by merging
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
 	awaited atomic.Bool  // one has waited since the flush that is under way began
@@ -76,10 +78,6 @@ type Engine struct {
 	large      sync.Mutex  // one large one-shot write at a time; before all other locks
 	obsolete   obsolete.Files
 	reserve    *reserve.Space
-	doomed     struct { // the compaction for which there was no space; guarded by merging
-		of   *manifest.Version
-		free int64
-	}
 
 	background   sync.WaitGroup
 	removing     sync.WaitGroup // of files, at the end of Close
@@ -147,6 +145,13 @@ func (e *Engine) CountWrites(n int64) {
 
 // CountedWrites returns what CountWrites has counted.
 func (e *Engine) CountedWrites() int64 { return e.budget.UsedBy(arena.ClassTx) }
+
+// KeepWrites keeps a buffer of writes for the next transaction that is large. Nobody may use it any more. One that is
+// larger than others can be could not be written to a table.
+func (e *Engine) KeepWrites(buf []byte) { e.writes.Keep(buf, 2*e.cfg.GatherBytes()) }
+
+// TakeWrites returns a buffer of at least n bytes that was kept, nil if there is none.
+func (e *Engine) TakeWrites(n int) []byte { return e.writes.Take(n) }
 
 // BeginLarge waits for the turn to write, as a commit of its own, more than
 // SpillBytes: each holds a copy of what it writes, so they go one at a time. The

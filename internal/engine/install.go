@@ -63,6 +63,10 @@ func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
 	}
 	e.logs.LetGo(segments, done.logStart, done.ordinal)
 	e.Epochs.Collect()
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	e.commit.letGo++
+	e.commit.cond.Broadcast()
 }
 
 // syncForSegment makes durable what a segment that is not provisional needs: its name, and the
@@ -145,6 +149,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 	layers := slices.DeleteFunc(slices.Clone(e.State().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
 	e.publish(e.newState(layers, e.ledger.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
+	c.edited++
 	c.cond.Broadcast()
 	e.indexer.Wake()
 }

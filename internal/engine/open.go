@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/follow"
@@ -43,6 +44,8 @@ func newEngine(cfg config.Config) *Engine {
 		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
 	e.pace.Config = &e.cfg
+	e.writes.Count = e.CountWrites
+	e.fitting = compact.Fitting{Free: e.freeSpace, Shrink: e.shrinkReserve}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.buffers = tree.NewBuffers(e.budget)
 	e.pages = cache.New(e.budget, e.Epochs).Leave()

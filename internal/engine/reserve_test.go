@@ -167,7 +167,7 @@ func TestMergesGetWhatNoFlushNeeds(t *testing.T) {
 	disk.SetCapacity(before + 10<<10)
 	e.tight.Add(1)
 	defer e.tight.Add(-1)
-	job, ok := e.pick(e.State().Version, e.merger.Inputs(true))
+	job, ok := e.fitting.Pick(e.State().Version, e.merger.Inputs(true), true)
 	if given := before - disk.Used(); given < 1<<20 {
 		t.Errorf("%d bytes were given back", given)
 	}
@@ -185,7 +185,7 @@ func TestDoomedMergeIsTriedOnce(t *testing.T) {
 	e.tight.Add(1)
 	defer e.tight.Add(-1)
 	pick := func() bool {
-		job, ok := e.pick(e.State().Version, e.merger.Inputs(true))
+		job, ok := e.fitting.Pick(e.State().Version, e.merger.Inputs(true), true)
 		if free, _ := e.freeSpace(); ok && job.Bytes() <= free {
 			t.Fatalf("a job of %d bytes fits", job.Bytes())
 		}
@@ -270,4 +270,35 @@ func TestMergeBesideFlush(t *testing.T) {
 	}
 	fs.do.Store(nil)
 	eventually(t, "there is an answer", func() bool { return tries() > before })
+}
+
+// TestRoomIsAboutToBe: a commit that finds no space while what a flush has made useless is about to go waits for that.
+func TestRoomIsAboutToBe(t *testing.T) {
+	e, disk := onSmallDisk(t)
+	if err := commitOne(e, base.KindPut, indexTestKey(0), make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	c := &e.commit
+	c.mu.Lock()
+	for c.preparing {
+		c.cond.Wait()
+	}
+	c.edited++
+	c.mu.Unlock()
+	disk.SetCapacity(disk.Used())
+	done := make(chan error)
+	go func() { done <- commitOne(e, base.KindPut, indexTestKey(1), make([]byte, 4<<20)) }()
+	select {
+	case err := <-done:
+		t.Fatal("it does not wait:", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	disk.SetCapacity(0)
+	c.mu.Lock()
+	c.letGo++
+	c.cond.Broadcast()
+	c.mu.Unlock()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }

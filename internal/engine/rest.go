@@ -78,8 +78,9 @@ func (e *Engine) endResting() {
 func (e *Engine) rest(seq uint64) {
 	c := &e.commit
 	c.mu.Lock()
+	hollow := e.hollow()
 	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
-	if c.nextSeq != seq+1 || !empty && !e.maySeal() {
+	if c.nextSeq != seq+1 || !empty && !hollow && !e.maySeal() {
 		if rs := e.State(); c.nextSeq == seq+1 { // what waited for this has waited long enough
 			c.resting = c.flushing && e.restlessBytes(rs) > 0 && rs.WorthMergingAll(e.restLimit(rs))
 			c.flushRest = !c.resting
@@ -104,7 +105,10 @@ func (e *Engine) rest(seq uint64) {
 			e.endLog()
 		}
 	}
-	if empty || e.makeTables(sealed, tablefiles.Idle) {
+	switch {
+	case hollow:
+		sealed.Unref() // the flusher lets go of it
+	case empty || e.makeTables(sealed, tablefiles.Idle):
 		e.tidy()
 	}
 	e.pages.Trim() // what prepareRest has fetched in vain
@@ -133,6 +137,13 @@ func (e *Engine) prepareRest(seq uint64) {
 func (e *Engine) maySeal() bool {
 	c := &e.commit
 	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restlessBytes(e.State()) > 0 && e.allDecided() && !e.diskFull()
+}
+
+// hollow reports whether the log has one segment, in which there is nothing, as Compact and large transactions leave
+// it: then it may be sealed, too. commit.mu is held.
+func (e *Engine) hollow() bool {
+	c := &e.commit
+	return c.mem != nil && c.mem.Len() == 0 && len(e.State().Layers) == 1 && e.allDecided() && !c.closing && c.failed == nil
 }
 
 // allDecided reports whether every commit's outcome is known, and nobody is about to begin another

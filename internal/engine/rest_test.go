@@ -463,3 +463,34 @@ func TestRestIsPrepared(t *testing.T) {
 	release()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 }
+
+// TestHollowLogIsLetGo: of a store that Compact has emptied, or left nothing to do, no log is left, nor space for what
+// might be in it, once nobody writes; a store that is written to again goes on.
+func TestHollowLogIsLetGo(t *testing.T) {
+	for _, relaxed := range []bool{false, true} {
+		disk := memfs.New()
+		disk.StopJournal()
+		cfg := indexTestConfig("/db", 256<<20)
+		cfg.FS, cfg.Relaxed = disk, relaxed
+		e := mustOpen(t, cfg)
+		for round := range 2 {
+			for i := range 400 {
+				if err := commitOne(e, base.KindPut, indexTestKey(i), bytes.Repeat([]byte{byte(round)}, 40<<10)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 400 {
+				if err := commitOne(e, base.KindDelete, indexTestKey(i), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := e.Compact(t.Context(), nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "little of the disk is used", func() bool { return disk.Used() < 512<<10 })
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

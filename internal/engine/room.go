@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/vfs"
@@ -108,7 +106,7 @@ func (e *Engine) flushesEnded() (tries uint64, all bool) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return e.flushTries, !c.flushing && !c.preparing && e.oldestSealed() == nil
+	return e.flushTries, !c.flushing && !c.preparing && e.oldestSealed() == nil && c.edited == c.letGo
 }
 
 // mergeAwaited is compactOnce where commits wait for it. They learn how it went: whether something was merged.
@@ -133,32 +131,6 @@ func (e *Engine) noteMerge(merged bool) {
 	e.mergeTries++
 	e.merged = merged
 	c.cond.Broadcast()
-}
-
-// pick picks a compaction: where there is not space for it, or a commit waits and there is none, one for
-// which there is; what was put aside and no flush needs is space too. What found none is not tried again
-// until tables have changed, or there is more. merging is held.
-func (e *Engine) pick(v *manifest.Version, in compact.Inputs) (compact.Job, bool) {
-	job, ok := compact.Pick(v, in)
-	if ok && job.Move || !ok && e.tight.Load() == 0 {
-		return job, ok
-	}
-	free, known := e.freeSpace()
-	if !known || ok && job.Bytes() <= free {
-		return job, ok
-	}
-	for range 2 {
-		in.Room = max(free, 1)
-		if fitting, some := compact.Pick(v, in); some {
-			return fitting, true
-		}
-		e.shrinkReserve()
-		free, _ = e.freeSpace()
-	}
-	if ok = ok && (e.doomed.of != v || free > e.doomed.free); ok { // it may write less than its inputs tell
-		e.doomed.of, e.doomed.free = v, free
-	}
-	return job, ok
 }
 
 // shrinkReserve gives back what was put aside and no memtable needs that there is, the spare included.

@@ -69,10 +69,18 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if c.spare != nil && c.spare.Seg.Provisional() { // too small. An empty segment costs less than to give it up, which takes a sync
 		e.rotate(c.lastEnd())
 	}
-	sealed := e.oldestSealed()
+	sealed, letGo := e.oldestSealed(), c.letGo
 	err := e.prepareSpare(need, count, false)
-	if errors.Is(err, base.ErrNoSpace) && e.flushErr == nil && (sealed != nil || e.oldestSealed() != nil) {
-		return false, e.awaitFlush() // memtables that wait for the store to rest hold space, or did when the spare was tried
+	switch {
+	case !errors.Is(err, base.ErrNoSpace) || e.flushErr != nil:
+		return false, err
+	case sealed != nil || e.oldestSealed() != nil: // memtables that wait for the store to rest hold space, or did when the spare was tried
+		return false, e.awaitFlush()
+	case letGo != c.letGo: // so did what is gone since
+		return false, nil
+	case c.edited != c.letGo: // or does what is about to go
+		c.cond.Wait()
+		return false, nil
 	}
 	return false, err
 }

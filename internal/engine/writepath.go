@@ -75,6 +75,8 @@ type committer struct {
 	closing  bool
 
 	ingesting int // ingest frames whose tables are not in the state yet
+
+	edited, letGo uint64 // edits that are visible, and those after which what is not needed any more was let go of
 }
 
 // wakeAll wakes whoever waits, the flusher included: the store stops or has failed.

@@ -118,6 +118,9 @@ func (s *Shape) Next(need, count, limit int) (size, records int) {
 // Rest learns from the memtable of a store that comes to rest: the next burst of writes
 // may be as large.
 func (s *Shape) Rest(m *Memory, limit int) {
+	if m.Len() == 0 {
+		return // the one before is what there is to learn from
+	}
 	s.bytes = min(max(2*s.learn(m, limit), s.least()), limit)
 }
 
