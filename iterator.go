@@ -43,6 +43,7 @@ func (tx *Tx) iter(r Range) *txn.Iter {
 // keys each, from when it is made. Close it when done.
 type Iterator struct {
 	it  *txn.Iter
+	key []byte // that was sought last, as an internal one
 	err error
 }
 
@@ -69,12 +70,18 @@ func (it *Iterator) Prev() bool { return it.moves() && it.stands(it.it.Prev()) }
 
 // Seek moves to the first key >= key.
 func (it *Iterator) Seek(key []byte) bool {
-	return it.moves() && it.stands(it.it.Seek(append(append([]byte(nil), rootBucket...), key...)))
+	return it.moves() && it.stands(it.it.Seek(it.internal(key)))
 }
 
 // SeekLT moves to the last key < key.
 func (it *Iterator) SeekLT(key []byte) bool {
-	return it.moves() && it.stands(it.it.SeekLT(append(append([]byte(nil), rootBucket...), key...)))
+	return it.moves() && it.stands(it.it.SeekLT(it.internal(key)))
+}
+
+// internal returns a key as an internal one, in memory that the next call uses again.
+func (it *Iterator) internal(key []byte) []byte {
+	it.key = append(append(it.key[:0], rootBucket...), key...)
+	return it.key
 }
 
 // moves reports whether a move is possible: the iterator is not closed, and has lost nothing.
@@ -94,7 +101,7 @@ func (it *Iterator) stands(moved bool) bool {
 // Valid reports whether the iterator stands on a key.
 func (it *Iterator) Valid() bool { return it.moves() && it.it.Valid() }
 
-// Key returns the key, valid until the next move; nil if the iterator stands nowhere.
+// Key returns the key, valid until the next move or Close; nil if the iterator stands nowhere.
 func (it *Iterator) Key() []byte {
 	if !it.Valid() {
 		return nil
@@ -103,7 +110,7 @@ func (it *Iterator) Key() []byte {
 	return k
 }
 
-// Value reads the value, valid until the next move. Values that are not asked for
+// Value reads the value, valid until the next move or Close. Values that are not asked for
 // are not read. ErrTxClosed if the iterator stands nowhere.
 func (it *Iterator) Value() ([]byte, error) {
 	switch {
@@ -130,6 +137,7 @@ func (it *Iterator) Close() error {
 	}
 	err := it.Err()
 	it.it.Close()
+	it.it.Recycle()
 	it.it, it.err = nil, ErrTxClosed
 	return err
 }

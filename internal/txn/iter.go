@@ -81,7 +81,7 @@ func (tx *Tx) NewIter(low, high []byte) *Iter {
 	if tx.writable {
 		it.writes = tx.writes
 		it.own = it.writes.Iterators(it.own)
-		tx.lent = true
+		tx.handedOut++
 		it.spills = append(it.spills, tx.spills...)
 		for _, s := range it.spills {
 			s.ref()
@@ -439,6 +439,9 @@ func (it *Iter) Close() {
 func (it *Iter) Recycle() {
 	if it.tx == nil {
 		return
+	}
+	if it.tx.writable {
+		it.tx.handedOut--
 	}
 	it.rows.Reset()
 	clear(it.sources[:cap(it.sources)]) // there were more before it moved to a newer state

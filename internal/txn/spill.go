@@ -76,7 +76,7 @@ func (tx *Tx) spill() error {
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}
-	if tx.lent || cap(tx.buf) > gatherBytes(tx.e)*3/2 {
+	if tx.isLent() || cap(tx.buf) > gatherBytes(tx.e)*3/2 {
 		// Iterators and slices handed out keep the old buffer alive, or it is larger
 		// than the next will have to be.
 		tx.buf, tx.lent = nil, false

@@ -32,12 +32,13 @@ type Tx struct {
 
 	// What the transaction wrote: entries in buf, indexed by writes; before them what
 	// it has adopted, and the runs it had to spill, oldest first.
-	buf     []byte
-	lent    bool  // somebody may still read buf: it must not be reused
-	room    int   // what the writes may take before they are counted again
-	counted int64 // bytes counted to the budget
-	writes  *memtable.Table
-	spills  []*spill
+	buf       []byte
+	lent      bool  // somebody may still read what is in buf, beside iterators: it must not be reused
+	handedOut int   // iterators of its writes that were not given back
+	room      int   // what the writes may take before they are counted again
+	counted   int64 // bytes counted to the budget
+	writes    *memtable.Table
+	spills    []*spill
 
 	adopted      []*memtable.Table // see adopt; oldest first
 	adoptedIndex int               // bytes
@@ -71,7 +72,7 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 		tx = new(Tx)
 	}
 	tx.e, tx.r, tx.slot, tx.snapshot, tx.of = e, r, r.Slot, snapshot, of
-	tx.writable, tx.durable, tx.done, tx.lent = writable, !e.Config().Relaxed, false, false
+	tx.writable, tx.durable, tx.done, tx.lent, tx.handedOut = writable, !e.Config().Relaxed, false, false, 0
 	tx.room, tx.counted, tx.readBytes, tx.pinnedBytes = keptBytes, 0, 0, 0
 	if writable {
 		if tx.writes == nil {
@@ -313,19 +314,22 @@ func (tx *Tx) end() {
 	tx.forget()
 }
 
+// isLent reports whether somebody may still read buf, or writes.
+func (tx *Tx) isLent() bool { return tx.lent || tx.handedOut > 0 }
+
 // forget lets go of everything but memory worth keeping.
 func (tx *Tx) forget() {
 	tx.w.Reset()
 	tx.part[0] = nil
 	tx.gaps = nil
 	tx.adopted, tx.adoptedIndex = nil, 0
-	if tx.buf = tx.buf[:0]; tx.lent {
+	if tx.buf = tx.buf[:0]; tx.isLent() {
 		tx.buf = nil
 	} else if cap(tx.buf) > keptBytes {
 		tx.e.KeepWrites(tx.buf)
 		tx.buf = nil
 	}
-	if tx.writes != nil && (tx.lent || tx.writes.Len() > keptRecords) {
+	if tx.writes != nil && (tx.isLent() || tx.writes.Len() > keptRecords) {
 		tx.writes = nil
 	}
 	if tx.writes != nil {
