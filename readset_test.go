@@ -45,7 +45,7 @@ func TestReadSetIsPartOfMemory(t *testing.T) {
 				}
 			}
 			counted, used := db.Stats().MemoryUsed-before, heapBytes()-heap
-			if counted < memory/64/8 || counted > memory/64 || used > 1<<20 {
+			if counted < memory/16/8 || counted > memory/16 || used > 1<<20 {
 				t.Errorf("%d bytes are counted, %d of heap used", counted, used)
 			}
 			it.Close()

@@ -75,7 +75,7 @@ func (db *DB) Update(fn func(tx *Tx) error) error {
 		if first == nil {
 			first = db.updates.enter(attempt > freeAttempts)
 		}
-		err := db.tryUpdate(fn)
+		err := db.tryUpdate(fn, first != nil)
 		var conflict *ownConflict
 		if !errors.As(err, &conflict) {
 			return err
@@ -93,12 +93,15 @@ func (db *DB) Update(fn func(tx *Tx) error) error {
 // ownConflict tells a conflict of Update's own commit from one that fn returned.
 type ownConflict struct{ error }
 
-func (db *DB) tryUpdate(fn func(tx *Tx) error) error {
+func (db *DB) tryUpdate(fn func(tx *Tx) error, first bool) error {
 	tx, err := db.begin(true, true)
 	if err != nil {
 		return err
 	}
 	defer tx.end()
+	if first {
+		tx.tx.GoFirst()
+	}
 	if err := fn(tx); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package cairn_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -73,5 +75,46 @@ func TestUpdateThatWaitsForAnother(t *testing.T) {
 	}))
 	if attempts != 13 || others != 12 {
 		t.Errorf("%d attempts, %d by others", attempts, others)
+	}
+}
+
+// TestUpdateThatReadsMuch: an Update ends that reads more than a transaction remembers key by key, though another key,
+// which it does not read, is put each time. It failed a hundred times.
+func TestUpdateThatReadsMuch(t *testing.T) {
+	const memory = 8 << 20
+	db := openNew(t, &cairn.Options{Memory: memory, Durability: cairn.Relaxed})
+	key := func(n int) []byte { return fmt.Appendf(nil, "key%06d", n) }
+	const n = 30_000
+	b := cairn.NewBatch()
+	for i := range n {
+		b.Put(key(2*i), nil)
+	}
+	check(t, db.Write(b))
+	for _, c := range []struct{ reads, attempts int }{{n / 4, 1}, {n, 9}} { // some 60 bytes each
+		attempts := 0
+		check(t, db.Update(func(tx *cairn.Tx) error {
+			attempts++
+			for i := range c.reads {
+				if ok, err := tx.Has(key(2 * i)); err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+			}
+			check(t, db.Put(key(c.reads+1|1), nil))
+			return tx.Put([]byte("sum"), nil)
+		}))
+		if attempts > c.attempts {
+			t.Errorf("%d reads: %d attempts, want at most %d", c.reads, attempts, c.attempts)
+		}
+	}
+	tx, err := db.Begin(true) // which goes first never
+	check(t, err)
+	for i := range n {
+		tx.Has(key(2 * i))
+	}
+	check(t, db.Put(key(n+1|1), nil))
+	check(t, tx.Put([]byte("sum"), nil))
+	var c *cairn.ConflictError
+	if err := tx.Commit(); !errors.As(err, &c) || !c.Wide || !strings.Contains(err.Error(), "remembered") {
+		t.Errorf("a transaction that reads too much: %v", err)
 	}
 }

@@ -51,13 +51,21 @@ func Corruptf(file string, offset int64, format string, args ...any) error {
 type ConflictError struct {
 	Low, High []byte // user keys
 	Seq       uint64 // sequence of the commit that came between
+
+	// Wide: the transaction had read more than it could remember key by key; what was changed may be a key between
+	// those it had read.
+	Wide bool
 }
 
 func (e *ConflictError) Error() string {
-	if e.High == nil {
-		return fmt.Sprintf("cairn: transaction conflict on key %q", e.Low)
+	what := fmt.Sprintf("cairn: transaction conflict on key %q", e.Low)
+	if e.High != nil {
+		what = fmt.Sprintf("cairn: transaction conflict on range [%q, %q)", e.Low, e.High)
 	}
-	return fmt.Sprintf("cairn: transaction conflict on range [%q, %q)", e.Low, e.High)
+	if e.Wide {
+		what += ", or one near it: more was read than is remembered key by key"
+	}
+	return what
 }
 
 // Is makes errors.Is(err, ErrConflict) true.

@@ -24,7 +24,7 @@ func (e *Engine) validate(w *Write) (bool, error) {
 	}
 	rs := e.State()
 	if last-w.checked <= lockedRecords && rs.MemoryHolds(w.checked+1) {
-		return true, rs.CheckMemory(w.Reads, w.checked).Err()
+		return true, w.Reads.Err(rs.CheckMemory(w.Reads, w.checked))
 	}
 	rs.Ref()
 	c.mu.Unlock()
@@ -44,7 +44,7 @@ var skipValidation bool
 // validateAll checks w's reads against everything in rs above w.checked.
 func (e *Engine) validateAll(rs *tree.State, w *Write) error {
 	if c := rs.CheckMemory(w.Reads, w.checked); c != nil {
-		return c.Err()
+		return w.Reads.Err(c)
 	}
 	if rs.MemoryHolds(w.checked + 1) {
 		return nil
@@ -55,5 +55,5 @@ func (e *Engine) validateAll(rs *tree.State, w *Write) error {
 	if err != nil {
 		return err
 	}
-	return conflict.Err()
+	return w.Reads.Err(conflict)
 }

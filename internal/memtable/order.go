@@ -44,7 +44,7 @@ func (o *order) reset() { o.now.Store(nil) }
 // few writes finds log n chunks of different lengths, each record was merged a few times
 // for each of them, and the moves within the last one are of a few kilobytes.
 const (
-	fewRecords  = 512
+	fewRecords  = 128
 	chunkGrowth = 4
 )
 

@@ -17,8 +17,12 @@ import (
 
 // makeRoom makes the set so small that the bytes need returns fit as well.
 func (r *ReadSet) makeRoom(need func() int) {
-	limit := r.maxBytes()
-	if r.Memory()+need() <= limit {
+	limit, wanted := r.maxBytes(), r.Memory()+need()
+	if wanted <= limit {
+		return
+	}
+	if r.Grants != nil && wanted <= mostGranted && r.Grants.MayHold(wanted) {
+		r.limit = wanted
 		return
 	}
 	if r.ranges == nil {

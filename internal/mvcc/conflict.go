@@ -54,8 +54,8 @@ func (r *ReadSet) CheckRange(low, high []byte, seq uint64) *Conflict {
 	return nil
 }
 
-// Err returns the conflict as an error in the words of users; nil stays nil.
-func (c *Conflict) Err() error {
+// Err returns a conflict with what was read as an error in the words of users; nil stays nil.
+func (r *ReadSet) Err(c *Conflict) error {
 	if c == nil {
 		return nil
 	}
@@ -64,5 +64,5 @@ func (c *Conflict) Err() error {
 	if high == nil && c.High != nil {
 		high = []byte{} // the end of the bucket: no upper bound
 	}
-	return &base.ConflictError{Low: low, High: high, Seq: c.Seq}
+	return &base.ConflictError{Low: low, High: high, Seq: c.Seq, Wide: r.coarse}
 }

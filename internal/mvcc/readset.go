@@ -3,15 +3,24 @@ package mvcc
 import "bytes"
 
 // A set holds at most maxLimit bytes, and may always hold minLimit: a key and what
-// finds it. Both are what SetLimit allows.
+// finds it. Both are what SetLimit allows. More than mostGranted are never held.
 const (
-	minLimit = 64 << 10
-	maxLimit = 64 << 20
+	minLimit    = 64 << 10
+	maxLimit    = 64 << 20
+	mostGranted = 1 << 30
 )
+
+// Grants are asked by a set that has reached its limit.
+type Grants interface {
+	// MayHold reports whether the set may hold so many bytes. If not, it remembers ranges wider than what was read.
+	MayHold(bytes int) bool
+}
 
 // ReadSet is what a transaction has read. The zero value is empty and holds at
 // most maxLimit bytes.
 type ReadSet struct {
+	Grants Grants // nil: its limit is all it may hold
+
 	points
 	ranges *ranges // nil: none yet, as in most transactions
 	limit  int     // bytes; 0: maxLimit
@@ -49,7 +58,7 @@ func (r *ReadSet) Empty() bool {
 // Reset empties r and keeps small buffers for reuse.
 func (r *ReadSet) Reset() {
 	if len(r.slots) > 4096 {
-		*r = ReadSet{limit: r.limit}
+		*r = ReadSet{limit: r.limit, Grants: r.Grants}
 		return
 	}
 	r.points.reset()

@@ -224,3 +224,35 @@ func TestEqualTags(t *testing.T) {
 		}
 	}
 }
+
+// upTo grants so many bytes.
+type upTo int
+
+func (n upTo) MayHold(bytes int) bool { return bytes <= int(n) }
+
+// TestGrants: a set remembers key by key what it may hold beyond its limit, and nothing beyond that; emptied it may again.
+func TestGrants(t *testing.T) {
+	for _, most := range []int{0, 100 << 10, 1 << 20} {
+		r := ReadSet{Grants: upTo(most)}
+		for range 2 {
+			r.SetLimit(minLimit)
+			exact := 0
+			for i := 0; i < 100_000; i++ {
+				key := fmt.Appendf(nil, "key%06d", i)
+				r.AddKey(key, base.Hash(key))
+				if r.Memory() > max(most, minLimit) {
+					t.Fatalf("%d granted, %d held", most, r.Memory())
+				}
+				if !r.coarse {
+					exact = i
+				}
+			}
+			if enough := max(most, minLimit) / 100; exact < enough || exact == 99_999 {
+				t.Errorf("%d granted: %d keys are remembered, want %d at least", most, exact, enough)
+			}
+			if r.Reset(); r.Grants == nil {
+				t.Error("nothing is granted any more")
+			}
+		}
+	}
+}

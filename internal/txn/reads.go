@@ -24,3 +24,25 @@ func (tx *Tx) countReads(holds int) {
 		tx.readBytes += d
 	}
 }
+
+// What read sets may hold beyond their limit: as long as all that transactions hold is no more than a part in grantShare
+// of Memory, and one that goes first a part in firstShare.
+const (
+	grantShare = 16
+	firstShare = 4
+)
+
+// reading is a transaction as its read set sees it. It implements mvcc.Grants.
+type reading Tx
+
+func (r *reading) MayHold(bytes int) bool {
+	memory := r.e.Config().Memory
+	if r.first {
+		return int64(bytes) <= memory/firstShare
+	}
+	return r.e.CountedWrites()-r.readBytes+int64(bytes) <= memory/grantShare
+}
+
+// GoFirst lets a transaction that others have made fail again and again remember more of what it reads, so that what it
+// has not read is no conflict. There is one at a time. It has read nothing yet.
+func (tx *Tx) GoFirst() { tx.first = true }

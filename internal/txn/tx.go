@@ -44,6 +44,7 @@ type Tx struct {
 	adoptedIndex int               // bytes
 
 	reads     mvcc.ReadSet
+	first     bool       // it has lost often, and may read much
 	readBytes int64      // of it counted as arena.ClassTx
 	iters     []*Iter    // open
 	gaps      *view.Gaps // where its own writes leave no row; nil: not known of any
@@ -79,6 +80,7 @@ func Begin(e *engine.Engine, writable bool) (*Tx, error) {
 			tx.writes = memtable.NewGrowing(base.SeqPrivate)
 		}
 		tx.reads.SetLimit(e.Config().Memory / 64)
+		tx.reads.Grants, tx.first = (*reading)(tx), false
 	}
 	return tx, nil
 }
