@@ -58,10 +58,14 @@ func (v *Visible) backward(ok bool) bool {
 // newest visible one. ok tells whether there is an entry before them.
 func (v *Visible) versions() (kind base.Kind, ok bool) {
 	v.source = -1
-	for {
+	for passed := 0; ; passed++ {
 		at := v.merged.current()
 		if seq := v.merged.Seq(); v.vis.Sees(seq) {
 			v.source, v.steps, v.seq, kind = at, 0, seq, v.merged.Kind()
+			if passed > mostPassed && v.merged.newest(v.vis) {
+				passed = 0
+				continue
+			}
 		}
 		if at == v.source {
 			v.steps++
@@ -74,6 +78,9 @@ func (v *Visible) versions() (kind base.Kind, ok bool) {
 		}
 	}
 }
+
+// mostPassed is how many versions of a key are passed one by one.
+const mostPassed = 16
 
 // valueBehind reads the value of the row that the sources have passed.
 func (v *Visible) valueBehind() ([]byte, error) {

@@ -29,3 +29,11 @@ func nextKey(it base.Iterator, step KeyStepper, saved *[]byte) bool {
 	}
 	return false
 }
+
+// VersionStepper may be implemented by a base.Iterator over many versions of a key.
+type VersionStepper interface {
+	base.Iterator
+	// Newest moves, from a version that vis sees, to the newest of the same key that it sees, and reports whether that
+	// is another one.
+	Newest(vis base.Visibility) bool
+}

@@ -313,6 +313,19 @@ func (m *Merging) NextKey() bool {
 	return m.settle()
 }
 
+// newest moves the current source, which stands on a version that vis sees, to the newest of the key that it sees there,
+// if it can tell cheaply and that is another one. Steps have been backward.
+func (m *Merging) newest(vis base.Visibility) (moved bool) {
+	step, ok := m.src[m.current()].(VersionStepper)
+	if !ok || !step.Newest(vis) {
+		return false
+	}
+	if m.one == nil {
+		m.advance(true)
+	}
+	return true
+}
+
 // nextKeyBack is NextKey after steps backward.
 func (m *Merging) nextKeyBack() bool {
 	m.saved = append(m.saved[:0], m.heads[m.win].key...)

@@ -94,7 +94,8 @@ func (s *set) merge(a, b chunk, oldest uint64) chunk {
 			from = from[n:]
 		}
 		c.refs = append(c.refs, r)
-		for follows = len(from) > 0 && s.same(&c, r, from[0]); follows && s.seq(r) <= oldest; {
+		hides := s.seq(r) <= oldest && s.live(r)
+		for follows = len(from) > 0 && s.same(&c, r, from[0]); follows && hides; {
 			from = from[1:]
 			follows = len(from) > 0 && s.same(&c, r, from[0])
 		}

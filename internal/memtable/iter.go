@@ -115,10 +115,10 @@ const shownShare = 16
 // truncated or come behind the last sequence, and reports whether there is one. Whether a
 // record is passed over never changes while the iterator is used: steps are counted.
 func (it *Iter) settle(step int) bool {
-	for it.i >= 0 && it.i < len(it.refs) {
+	for passed := 0; it.i >= 0 && it.i < len(it.refs); passed++ {
 		r := it.refs[it.i]
 		t, rec := it.tables[r.num()-it.first], r.rec()
-		shown := it.i%shownShare == 0
+		shown := it.i%shownShare == 0 && r.at&older == 0
 		if t.base+uint64(rec) <= it.upTo {
 			shown = rec < t.limit.Load()
 		}
@@ -130,10 +130,50 @@ func (it *Iter) settle(step int) bool {
 			}
 			return true
 		}
-		it.i += step
+		if passed > mostSteps && it.behindLast(it.i) {
+			it.leapHidden(step)
+		} else {
+			it.i += step
+		}
 	}
 	it.i = -1
 	return false
+}
+
+// behindLast reports whether an older version of a key is at position i that comes behind the last sequence, and was not
+// truncated: then so do all newer ones of the key, or were truncated. (What was truncated may have greater sequences than
+// newer versions in the next table.)
+func (it *Iter) behindLast(i int) bool {
+	r := it.refs[i]
+	t := it.tables[r.num()-it.first]
+	return r.at&older != 0 && t.base+uint64(r.rec()) > it.upTo && r.rec() < t.limit.Load()
+}
+
+// leapHidden moves, from a version that is behindLast, over other such of the key, or back to the newest.
+func (it *Iter) leapHidden(step int) {
+	now := it.refs[it.i]
+	if step > 0 {
+		it.i += 1 + stride(func(n int) bool {
+			i := it.i + n
+			return i < len(it.refs) && it.behindLast(i) && it.same(it.c, now, it.refs[i])
+		})
+		return
+	}
+	it.i -= max(1, stride(func(n int) bool { return n <= it.i && it.same(it.c, now, it.refs[it.i-n]) }))
+}
+
+// stride returns the greatest n for which is is true, if it is for all less: 0 at least. It is found by doubling steps.
+func stride(is func(n int) bool) int {
+	n, step := 0, 1
+	for is(n + step) {
+		n, step = n+step, 2*step
+	}
+	for ; step > 1; step /= 2 {
+		if is(n + step/2) {
+			n += step / 2
+		}
+	}
+	return n
 }
 
 // First implements base.Iterator.
@@ -195,17 +235,26 @@ func (it *Iter) leap() {
 		}
 	}
 	now := it.refs[it.i]
-	same := func(i int) bool { return isOlder(i) && it.same(it.c, now, it.refs[i]) }
-	step := 1
-	for same(it.i + step) {
-		it.i, step = it.i+step, 2*step
+	it.i += 1 + stride(func(n int) bool { return isOlder(it.i+n) && it.same(it.c, now, it.refs[it.i+n]) })
+}
+
+// Newest implements iterator.VersionStepper.
+func (it *Iter) Newest(vis base.Visibility) bool {
+	if it.i < 0 {
+		return false
 	}
-	for ; step > 1; step /= 2 {
-		if same(it.i + step/2) {
-			it.i += step / 2
+	now := it.refs[it.i]
+	n := stride(func(n int) bool {
+		if n > it.i {
+			return false
 		}
-	}
-	it.i++
+		r := it.refs[it.i-n]
+		t := it.tables[r.num()-it.first]
+		seq := t.base + uint64(r.rec())
+		return seq <= it.upTo && r.rec() < t.limit.Load() && vis.Sees(seq) && it.same(it.c, now, r)
+	})
+	it.i -= n
+	return it.settle(-1) && n > 0
 }
 
 // Prev implements base.Iterator.

@@ -42,6 +42,10 @@ func (s *set) key(r ref) []byte {
 
 func (s *set) seq(r ref) uint64 { return s.tables[r.num()-s.first].base + uint64(r.rec()) }
 
+// live reports whether the record of a ref was not truncated: its sequence may have been given to another one, in the
+// next table.
+func (s *set) live(r ref) bool { return r.rec() < s.tables[r.num()-s.first].limit.Load() }
+
 // span is consecutive records of a table.
 type span struct {
 	t        *Table

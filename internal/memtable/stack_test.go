@@ -379,3 +379,26 @@ func TestStackBesideTheWriter(t *testing.T) {
 		t.Errorf("%d of %d scans found an order", ordered.Load(), scans.Load())
 	}
 }
+
+// TestStackAfterAFailedWrite: a record whose commit failed, and whose sequence another one has got since, hides nothing.
+func TestStackAfterAFailedWrite(t *testing.T) {
+	for _, many := range []int{300, 1000, 1900} {
+		s := newStacked(1 << 30)
+		s.rotate()
+		put := func(key int, value string) { s.add(base.KindPut, fmt.Appendf(nil, "key %5d", key), []byte(value)) }
+		for i := range many {
+			put(i, "old")
+		}
+		s.compareSeen(t, s.next-1)
+		put(many/2, "never")
+		s.compareSeen(t, s.next-2)
+		s.fail(1)
+		for i := range many {
+			put(many+i, "new")
+			s.oldest = s.next - 1
+			if i%7 == 0 {
+				s.compareSeen(t, s.oldest)
+			}
+		}
+	}
+}
