@@ -36,6 +36,7 @@ type Table struct {
 
 	ranges rangeDeletes
 	order  order
+	histories
 	self   [1]*Table     // for the order of this table only
 	num    atomic.Uint32 // in the stack that it is a part of; 0: none
 
@@ -325,6 +326,7 @@ func (t *Table) Reset(first uint64) {
 	t.count.Store(0)
 	t.ranges.reset()
 	t.order.reset()
+	t.histories.forget()
 }
 
 // decode sets e to a record.
@@ -343,26 +345,37 @@ func (t *Table) Get(e *frame.Entry, key []byte, hash uint64, vis base.Visibility
 			off := t.offset(s)
 			t.PrefetchAt(off, t.PrefetchBytes()) // all of it while the first line is waited for
 			if e.Decode(t.buf[off:]); bytes.Equal(e.Key, key) {
-				return t.version(e, t.slot.record(s), vis)
+				return t.version(e, hash, t.slot.record(s), vis)
 			}
 		}
 	}
 }
 
-// version walks from a key's newest version e, record next-1, to the one vis sees.
-func (t *Table) version(e *frame.Entry, next uint32, vis base.Visibility) (seq uint64, ok bool) {
+// version walks from a key's newest version e, record next-1, to the one vis sees. hash is the key's.
+func (t *Table) version(e *frame.Entry, hash uint64, next uint32, vis base.Visibility) (seq uint64, ok bool) {
 	limit := t.limit.Load()
-	for first := true; next != 0; first = false {
+	for passed := 0; next != 0; passed++ {
 		rec := next - 1
 		if seq := t.base + uint64(rec); rec < limit && vis.Sees(seq) {
-			if !first {
+			if passed > 0 {
 				t.decode(e, rec)
 			}
 			return seq, true
 		}
-		next = t.prev[rec]
+		if next = t.prev[rec]; passed == longChain {
+			next = t.longBefore(hash, rec, next, limit, vis)
+		}
 	}
 	return 0, false
+}
+
+// longBefore returns 1 + the newest record before rec, of its key, that vis sees, 0 if there is none; next if nothing is known.
+func (t *Table) longBefore(hash uint64, rec, next, limit uint32, vis base.Visibility) uint32 {
+	seen := func(rec uint32) bool { return rec < limit && vis.Sees(t.base+uint64(rec)) }
+	if found, known := t.histories.find(t.prev, hash, rec, seen); known {
+		return found
+	}
+	return next
 }
 
 // Key returns the key of record rec.

@@ -485,3 +485,52 @@ func TestInsertAll(t *testing.T) {
 		t.Errorf("12 entries before a malformed one at %d: %d, up to %d", end, count, ended)
 	}
 }
+
+// TestHotVersions: of keys with many versions each snapshot gets its own, whoever has looked before, also where the
+// newest were truncated, and of two keys with the same hash.
+func TestHotVersions(t *testing.T) {
+	const n = 20_000
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		b, first := newFixed(n, 1<<20, 1000), uint64(1000)
+		keys, hashes := []string{"hot", "warm", "same hash", "cold"}, []uint64{1 << 40, 2 << 40, 1 << 40, 3 << 40}
+		var versions [4][]uint64 // sequences
+		last := first - 1
+		get := func() {
+			k, snapshot := r.IntN(len(keys)), first+r.Uint64N(last-first+2)-1
+			at, found := slices.BinarySearch(versions[k], snapshot)
+			if found {
+				at++
+			}
+			var e frame.Entry
+			seq, ok := b.Get(&e, []byte(keys[k]), hashes[k], base.Visibility{Snapshot: snapshot})
+			if ok != (at > 0) || ok && (seq != versions[k][at-1] || string(e.Key) != keys[k] || string(e.Value) != fmt.Sprint(seq)) {
+				t.Fatalf("%q at %d: %d %v %q %q", keys[k], snapshot, seq, ok, e.Key, e.Value)
+			}
+		}
+		for range n {
+			k := min(r.IntN(12), 11) % 7
+			if k = min(k, 3); k == 3 {
+				k = r.IntN(4)
+			}
+			last++
+			at := b.off
+			b.off += copy(b.buf[at:], frame.AppendEntry(nil, base.KindPut, []byte(keys[k]), fmt.Append(nil, last)))
+			e, _ := frame.DecodeEntry(b.buf[at:])
+			b.Insert(at, &e, hashes[k])
+			versions[k] = append(versions[k], last)
+			if r.IntN(10) == 0 {
+				get()
+			}
+		}
+		cut := 200 + r.Uint64N(1000)
+		b.Truncate(int(n - cut))
+		last -= cut
+		for k := range versions {
+			versions[k] = slices.DeleteFunc(versions[k], func(seq uint64) bool { return seq > last })
+		}
+		for range 2000 {
+			get()
+		}
+	}
+}
