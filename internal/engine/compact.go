@@ -19,7 +19,7 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	if e.cfg.ReadOnly {
 		return base.ErrReadOnly
 	}
-	if err := e.flushAll(); err != nil {
+	if err := e.flushAll(ctx); err != nil {
 		return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 	}
 	for ctx.Err() == nil {
@@ -37,8 +37,8 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	return ctx.Err()
 }
 
-// flushAll seals the active memtable and flushes every sealed one.
-func (e *Engine) flushAll() error {
+// flushAll seals the active memtable and flushes what has been committed by then, or until ctx is done.
+func (e *Engine) flushAll(ctx context.Context) error {
 	c := &e.commit
 	c.mu.Lock()
 	for c.mem != nil && c.mem.Len() > 0 {
@@ -58,12 +58,19 @@ func (e *Engine) flushAll() error {
 		}
 	}
 	c.flushRest = true
+	last := c.nextSeq - 1
 	c.mu.Unlock()
-	for {
-		if did, err := e.flushOldest(); err != nil || !did {
+	for done := false; !done && ctx.Err() == nil; {
+		did, err := e.flushOldest()
+		if err != nil || !did {
 			return err
 		}
+		c.mu.Lock()
+		l := e.oldestSealed()
+		done = l == nil || l.Mem != nil && l.Mem.FirstSeq() > last || l.Mem == nil && l.Seq > last
+		c.mu.Unlock()
 	}
+	return nil
 }
 
 // compactRange runs one job of a manual compaction.

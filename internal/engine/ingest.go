@@ -9,6 +9,7 @@ import (
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/group"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 )
@@ -22,7 +23,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	}
 	tables, err := e.openIngested(runs)
 	if err != nil {
-		return 0, err
+		return 0, reserve.SpaceError(err)
 	}
 	w.checked, w.waited = w.Snapshot, 0
 	e.throttle(tree.SizeOf(tables))

@@ -259,7 +259,7 @@ func TestCloseInHasteOfOthers(t *testing.T) {
 	dir = t.TempDir()
 	e = mustOpen(t, indexTestConfig(dir, 64<<20))
 	restingCommit(t, e, 'x', 5000)
-	if err := e.flushAll(); err != nil {
+	if err := e.flushAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	restingCommit(t, e, 'y', 600)
