@@ -37,7 +37,10 @@
 //	M5 chunks are handed out only to who has given the very tables they are of, so
 //	   that no key is read of a table that has gone
 //	M6 a Stack leaves out a version only if a newer one hides it that everybody sees who has
-//	   a snapshot, or begins one later
+//	   a snapshot, or begins one later: not one that was truncated, whose sequence another
+//	   record may have by then
+//	M7 which records an iterator up to a sequence passes over is the same in both
+//	   directions, so that steps can be counted and taken back
 //
 // # Lifetimes
 //
