@@ -145,3 +145,48 @@ func TestValidationAcrossAFailedWrite(t *testing.T) {
 		t.Errorf("committed over a change: %v, x is %s", err, v)
 	}
 }
+
+// TestScansAfterAFailedWrite: somebody scans while a put's write is under way, which then fails, and others scan while
+// its sequence has been given to another: the key has the value it had before.
+func TestScansAfterAFailedWrite(t *testing.T) {
+	const n = 1000
+	fs := &gatedFS{memfs.New(), newGate(), newGate()}
+	db := openAt(t, "/db", &cairn.Options{FS: fs})
+	t.Cleanup(fs.log.open)
+	key := func(i int) []byte { return fmt.Appendf(nil, "key%05d", i) }
+	scan := func(many int) {
+		t.Helper()
+		i := 0
+		check(t, db.View(func(tx *cairn.Tx) error {
+			for k, v := range tx.Scan(cairn.Range{}) {
+				if string(k) != string(key(i)) || string(v) != "whole" {
+					t.Fatalf("row %d is %q: %q", i, k, v)
+				}
+				i++
+			}
+			return nil
+		}))
+		if i != many {
+			t.Fatalf("%d rows of %d", i, many)
+		}
+	}
+	for i := range n {
+		check(t, db.Put(key(i), b("whole")))
+	}
+	scan(n)
+	fs.log.armed.Store(true)
+	result := make(chan error, 1)
+	go func() { result <- db.Put(key(n/2), b("never")) }()
+	<-fs.log.hit
+	scan(n)
+	fs.log.open()
+	if err := <-result; !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	for i := range n {
+		check(t, db.Put(key(n+i), b("whole")))
+		if i%10 == 0 {
+			scan(n + i + 1)
+		}
+	}
+}
