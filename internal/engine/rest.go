@@ -107,7 +107,11 @@ func (e *Engine) rest(seq uint64) {
 	}
 	switch {
 	case hollow:
-		sealed.Unref() // the flusher lets go of it
+		sealed.Unref()
+		if did, err := e.flushOldest(); !did && err == nil {
+			e.endLog() // the flusher was there before the spare was gone
+		}
+		e.tidy()
 	case empty || e.makeTables(sealed, tablefiles.Idle):
 		e.tidy()
 	}

@@ -32,6 +32,7 @@ func (r *ReadSet) makeRoom(need func() int) {
 	r.ranges.replace(r.ranges.list) // without the bounds of joined ranges
 	if r.Memory()+need() > limit*3/4 {
 		r.coarsen(limit / 4)
+		r.limit = r.own
 	}
 }
 

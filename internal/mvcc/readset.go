@@ -12,7 +12,8 @@ const (
 
 // Grants are asked by a set that has reached its limit.
 type Grants interface {
-	// MayHold reports whether the set may hold so many bytes. If not, it remembers ranges wider than what was read.
+	// MayHold reports whether the set may hold so many bytes, until it is coarsened or emptied. If not, it is coarsened: it
+	// remembers ranges wider than what was read.
 	MayHold(bytes int) bool
 }
 
@@ -23,13 +24,17 @@ type ReadSet struct {
 
 	points
 	ranges *ranges // nil: none yet, as in most transactions
-	limit  int     // bytes; 0: maxLimit
+	limit  int     // bytes, what was granted included; 0: maxLimit
+	own    int     // bytes that were not granted
 	coarse bool    // some range is wider than what was read
 }
 
 // SetLimit bounds the memory of the set to that many bytes, at least 64 KiB and at
 // most 64 MiB.
-func (r *ReadSet) SetLimit(bytes int64) { r.limit = int(min(max(bytes, minLimit), maxLimit)) }
+func (r *ReadSet) SetLimit(bytes int64) {
+	r.own = int(min(max(bytes, minLimit), maxLimit))
+	r.limit = r.own
+}
 
 // maxBytes returns the limit in bytes.
 func (r *ReadSet) maxBytes() int {
@@ -58,14 +63,14 @@ func (r *ReadSet) Empty() bool {
 // Reset empties r and keeps small buffers for reuse.
 func (r *ReadSet) Reset() {
 	if len(r.slots) > 4096 {
-		*r = ReadSet{limit: r.limit, Grants: r.Grants}
+		*r = ReadSet{limit: r.own, own: r.own, Grants: r.Grants}
 		return
 	}
 	r.points.reset()
 	if r.ranges != nil {
 		r.ranges.reset()
 	}
-	r.coarse = false
+	r.coarse, r.limit = false, r.own
 }
 
 // Ranges returns the ranges read, sorted and disjoint.

@@ -40,7 +40,14 @@ func (r *reading) MayHold(bytes int) bool {
 	if r.first {
 		return int64(bytes) <= memory/firstShare
 	}
-	return r.e.CountedWrites()-r.readBytes+int64(bytes) <= memory/grantShare
+	more := int64(bytes) - r.readBytes
+	r.e.CountWrites(more) // before it is known, since others may ask as well
+	if r.e.CountedWrites() > memory/grantShare {
+		r.e.CountWrites(-more)
+		return false
+	}
+	r.readBytes += more
+	return true
 }
 
 // GoFirst lets a transaction that others have made fail again and again remember more of what it reads, so that what it
