@@ -3,12 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/reserve"
-	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Compact flushes and merges everything that overlaps [low, high) down to the
@@ -68,23 +66,10 @@ func (e *Engine) flushAll(ctx context.Context) error {
 			return err
 		}
 		c.mu.Lock()
-		done = !sealedUpTo(e.State().Layers, c.mem, last)
+		done = !e.State().WaitsUpTo(last, c.mem)
 		c.mu.Unlock()
 	}
 	return nil
-}
-
-// sealedUpTo reports whether a layer other than the active one has something of a sequence up to last.
-func sealedUpTo(layers []*tree.Layer, active *tree.Memory, last uint64) bool {
-	return slices.ContainsFunc(layers, func(l *tree.Layer) bool {
-		switch {
-		case l.Mem == nil:
-			return l.Seq <= last
-		case l.Mem == active || l.Mem.Len() == 0: // the base of an empty one may come from commits that failed
-			return false
-		}
-		return l.Mem.FirstSeq() <= last
-	})
 }
 
 // compactRange runs one job of a manual compaction.

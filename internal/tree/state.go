@@ -91,6 +91,19 @@ func (rs *State) LogBytes() (n int64) {
 	return n
 }
 
+// WaitsUpTo reports whether something of a sequence up to last waits to be flushed, in another layer than the active one.
+func (rs *State) WaitsUpTo(last uint64, active *Memory) bool {
+	return slices.ContainsFunc(rs.Layers, func(l *Layer) bool {
+		switch {
+		case l.Mem == nil:
+			return l.Seq <= last
+		case l.Mem == active || l.Mem.Len() == 0: // the base of an empty one may come from commits that failed
+			return false
+		}
+		return l.Mem.FirstSeq() <= last
+	})
+}
+
 // LargestMemory returns what the log of the largest memtable may take: that to which commits are added,
 // which is the first if there is one, all that there is room for.
 func (rs *State) LargestMemory() (n int64) {
