@@ -37,8 +37,8 @@ type Table struct {
 	ranges rangeDeletes
 	order  order
 	histories
-	self   [1]*Table     // for the order of this table only
-	num    atomic.Uint32 // in the stack that it is a part of; 0: none
+	self [1]*Table     // for the order of this table only
+	num  atomic.Uint32 // in the stack that it is a part of; 0: none
 
 	mem  []byte // off-heap memory of a fixed table's columns and slots
 	grow bool
