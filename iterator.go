@@ -40,7 +40,7 @@ func (tx *Tx) iter(r Range) *txn.Iter {
 // ends with its transaction, and is for the same goroutine. An open iterator that
 // stands somewhere keeps the memory it reads from; one of a transaction that has
 // written more than fits into memory keeps what the tables of that take, about two
-// keys each, from when it is made. Close it when done.
+// keys each, from when it is made. Close it when done. It must not be copied.
 type Iterator struct {
 	it  *txn.Iter
 	key []byte // that was sought last, as an internal one
