@@ -11,7 +11,7 @@ const longChain = 64
 
 // histories are the versions of hot keys, for who looks for one that many others have followed: a snapshot that is kept
 // open while a counter counts. A key gets its history when a read has passed longChain of its versions, and every read
-// that passes as many adds the newer ones, each once; so it takes four bytes for each version, and a read that finds
+// that passes as many adds the newer ones, each once; so it takes four to eight bytes for each version, and a read that finds
 // one O(log n) steps. The zero value has none.
 type histories struct {
 	mu sync.Mutex

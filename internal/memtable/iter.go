@@ -145,8 +145,7 @@ func (it *Iter) settle(step int) bool {
 // newer versions in the next table.)
 func (it *Iter) behindLast(i int) bool {
 	r := it.refs[i]
-	t := it.tables[r.num()-it.first]
-	return r.at&older != 0 && t.base+uint64(r.rec()) > it.upTo && r.rec() < t.limit.Load()
+	return r.at&older != 0 && it.seq(r) > it.upTo && it.live(r)
 }
 
 // leapHidden moves, from a version that is behindLast, over other such of the key, or back to the newest.
@@ -249,9 +248,8 @@ func (it *Iter) Newest(vis base.Visibility) bool {
 			return false
 		}
 		r := it.refs[it.i-n]
-		t := it.tables[r.num()-it.first]
-		seq := t.base + uint64(r.rec())
-		return seq <= it.upTo && r.rec() < t.limit.Load() && vis.Sees(seq) && it.same(it.c, now, r)
+		seq := it.seq(r)
+		return seq <= it.upTo && it.live(r) && vis.Sees(seq) && it.same(it.c, now, r)
 	})
 	it.i -= n
 	return it.settle(-1) && n > 0

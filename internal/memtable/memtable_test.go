@@ -509,8 +509,8 @@ func TestHotVersions(t *testing.T) {
 			}
 		}
 		for range n {
-			k := min(r.IntN(12), 11) % 7
-			if k = min(k, 3); k == 3 {
+			k := r.IntN(7)
+			if k > 2 { // the last one seldom
 				k = r.IntN(4)
 			}
 			last++

@@ -12,8 +12,8 @@ const (
 
 // Grants are asked by a set that has reached its limit.
 type Grants interface {
-	// MayHold reports whether the set may hold so many bytes, until it is coarsened or emptied. If not, it is coarsened: it
-	// remembers ranges wider than what was read.
+	// MayHold grants the set, or not, to hold so many bytes in all, until it is coarsened or emptied. If not, it is
+	// coarsened: it remembers ranges wider than what was read.
 	MayHold(bytes int) bool
 }
 

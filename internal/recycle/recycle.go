@@ -7,8 +7,9 @@
 //
 // # Lifetimes
 //
-// What was given back last stays, whoever asks next and whenever; so it should not be
-// large. What was given back before may go with a garbage collection, as with sync.Pool.
+// What a Pool was given back last stays, whoever asks next and whenever; so it should not be
+// large. What it was given back before may go with a garbage collection, as with sync.Pool.
+// A Buffer, which may be large, goes when nobody has wanted one between two calls of Age.
 package recycle
 
 import (

@@ -440,7 +440,7 @@ func (it *Iter) Recycle() {
 	if it.tx == nil {
 		return
 	}
-	if it.tx.writable {
+	if it.tx.writable && it.writes == it.tx.writes { // else there has been a spill since, with which they went
 		it.tx.handedOut--
 	}
 	it.rows.Reset()

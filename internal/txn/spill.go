@@ -79,7 +79,7 @@ func (tx *Tx) spill() error {
 	if tx.isLent() || cap(tx.buf) > gatherBytes(tx.e)*3/2 {
 		// Iterators and slices handed out keep the old buffer alive, or it is larger
 		// than the next will have to be.
-		tx.buf, tx.lent = nil, false
+		tx.buf, tx.lent, tx.handedOut = nil, false, 0
 	}
 	tx.buf = tx.buf[:0]
 	tx.adopted, tx.adoptedIndex = nil, 0

@@ -34,7 +34,7 @@ type Tx struct {
 	// it has adopted, and the runs it had to spill, oldest first.
 	buf       []byte
 	lent      bool  // somebody may still read what is in buf, beside iterators: it must not be reused
-	handedOut int   // iterators of its writes that were not given back
+	handedOut int   // iterators of buf, that is of writes, that were not given back
 	room      int   // what the writes may take before they are counted again
 	counted   int64 // bytes counted to the budget
 	writes    *memtable.Table

@@ -3,6 +3,8 @@ package txn
 import (
 	"fmt"
 	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
 )
 
 // TestWritesMemoryIsKept: what a large transaction has written to serves the next one, unless somebody may still read it.
@@ -56,5 +58,40 @@ func TestWritesMemoryIsKept(t *testing.T) {
 	kept(0, 0)
 	if e.CountedWrites() != 0 {
 		t.Error(fmt.Sprint(e.CountedWrites(), " bytes are counted"))
+	}
+}
+
+// TestBufferWhileIterating: an iterator keeps the buffer of the writes it walks until there is a spill, and none after
+// it: one that stays open does not make every spill fetch fresh memory.
+func TestBufferWhileIterating(t *testing.T) {
+	e := openEngine(t, newWatchedFS(), 1<<20)
+	tx, err := Begin(e, true)
+	check(t, err)
+	defer tx.Rollback()
+	put := func(spills int) {
+		t.Helper()
+		for i := 0; len(tx.spills) < spills; i++ {
+			check(t, tx.Put(key(i), make([]byte, 1000)))
+		}
+	}
+	check(t, tx.Put(key(0), nil))
+	open := tx.NewIter(bucket, base.PrefixEnd(bucket))
+	if !open.First() || !tx.isLent() {
+		t.Fatal("the buffer is not kept for an iterator")
+	}
+	put(1)
+	if tx.isLent() {
+		t.Error("after a spill the buffer is kept for an iterator of the one before")
+	}
+	check(t, tx.Put(key(0), nil))
+	newer := tx.NewIter(bucket, base.PrefixEnd(bucket))
+	open.Close()
+	open.Recycle()
+	if !tx.isLent() {
+		t.Error("the buffer is not kept for the newer iterator")
+	}
+	newer.Close()
+	if newer.Recycle(); tx.isLent() {
+		t.Error("the buffer is kept for nobody")
 	}
 }
