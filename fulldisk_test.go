@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -244,4 +245,34 @@ func TestRoomAfterTheFlood(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNoSegmentWhereThereIsSpace: space can be put aside, but no file of the log be made. A delete, which gets of that space
+// what it needs, tried for ever.
+func TestNoSegmentWhereThereIsSpace(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	f := faultfs.New(m)
+	db := openAt(t, "/db", &cairn.Options{FS: f, Memory: 1 << 20})
+	for i := range 2000 { // more than a small store puts aside
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), make([]byte, 1000)))
+	}
+	f.Add(faultfs.Rule{Kinds: faultfs.Create | faultfs.Preallocate | faultfs.Rename, Name: "*.log", Sticky: true, Do: faultfs.NoSpace()})
+	refused := make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			if err := db.Delete(fmt.Appendf(nil, "key%05d", i)); err != nil {
+				refused <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-refused:
+		expect(t, err, cairn.ErrNoSpace)
+	case <-time.After(time.Minute):
+		t.Error("a delete neither ends nor fails")
+	}
+	f.Heal()
+	check(t, db.Delete(b("key00000")))
 }

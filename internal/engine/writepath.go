@@ -133,7 +133,7 @@ func (e *Engine) throttle(n int64) {
 // prepare returns when w can be appended, or why it cannot. commit.mu is held; it may be
 // let go of in between.
 func (e *Engine) prepare(w *Write) error {
-	for ready := false; !ready; {
+	for ready, lent := false, 0; !ready; {
 		if err := e.refuse(); err != nil {
 			return err
 		}
@@ -144,12 +144,18 @@ func (e *Engine) prepare(w *Write) error {
 		if ready, err = e.makeRoom(w); ready && err == nil {
 			ready, err = e.validate(w)
 		}
-		if err != nil && !e.mayFreeSpace(w, err) {
+		if err != nil && (lent == mostLent || !e.mayFreeSpace(w, err)) {
 			return err
+		} else if err != nil {
+			lent++
 		}
 	}
 	return nil
 }
+
+// mostLent is how often one commit gets of the space that was put aside: others may take it first. Where space can be put
+// aside again, and no segment made of it all the same, it would go on for ever.
+const mostLent = 3
 
 // append encodes w as a frame, indexes its entries and queues it.
 func (e *Engine) append(w *Write) *group.Commit {

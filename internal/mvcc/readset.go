@@ -118,7 +118,7 @@ func (r *ReadSet) addRange(g Range) {
 		return
 	}
 	if len(g.Low)+len(g.High) > r.maxBytes()/4 {
-		g = shorten(g, r.longBound())
+		g, r.coarse = shorten(g, r.longBound()), true
 	}
 	r.makeRoom(func() int { return s.need(len(g.Low) + len(g.High)) })
 	s.add(g)
