@@ -25,7 +25,8 @@ type actor struct {
 	prefix  string
 	whole   span  // the keys of its own
 	root    *node // what is committed
-	history []*node
+	history []state
+	began   int64        // when the call began, by the world's clock
 	acked   atomic.Int64 // index in history of the last state: what survives a kill
 	durable atomic.Int64 // index in history of the last state that survives a power cut
 	unknown []*node      // what the next Open may find in place of root
@@ -36,10 +37,17 @@ type actor struct {
 	buf     [2][]byte
 }
 
+// state is what a commit made, and when it began and ended, or began at the latest and ended at the
+// earliest, by the world's clock.
+type state struct {
+	*node
+	began, ended int64
+}
+
 // committed notes a commit that was acknowledged.
 func (a *actor) committed(root *node, durable bool) {
 	a.root = root
-	a.history = append(a.history, root)
+	a.history = append(a.history, state{root, a.began, a.w.clock.Add(1)})
 	a.acked.Store(int64(len(a.history) - 1))
 	if durable {
 		a.settled()
@@ -205,6 +213,7 @@ func (a *actor) span(r *rand.Rand) span {
 
 // step does what a number says.
 func (a *actor) step(seed uint64) {
+	a.began = a.w.clock.Add(1)
 	r := rand.New(rand.NewPCG(seed, 1))
 	switch p := r.IntN(1000); {
 	case p < 180:
@@ -232,7 +241,7 @@ func (a *actor) step(seed uint64) {
 	case p < 490:
 		a.update(r)
 	case p < 540:
-		if len(a.txs) < 6 {
+		if len(a.txs) < a.w.most {
 			a.begin(r)
 		}
 	case p < 590:

@@ -11,7 +11,7 @@ import (
 
 var (
 	fromSeed = flag.Uint64("metamorphic.seed", 0, "the first seed; 0 draws one")
-	plans    = flag.Int("metamorphic.plans", 40, "how many seeds, one after the other")
+	plans    = flag.Int("metamorphic.plans", 20, "how many seeds, one after the other")
 	calls    = flag.Int("metamorphic.calls", 10_000, "calls of each plan, about")
 	lasting  = flag.Duration("metamorphic.long", 0, "go on with further seeds for so long")
 	shrinks  = flag.Duration("metamorphic.shrink", 0, "how long a plan that fails is made shorter")
@@ -68,17 +68,16 @@ func TestMetamorphic(t *testing.T) {
 	}
 	n := *plans
 	if testing.Short() {
-		n /= 4
+		n /= 5
 	}
 	c := &counts{}
 	start := time.Now()
 	for i := 0; i < n || time.Since(start) < *lasting; i++ {
 		p := newPlan(seed, *calls)
-		t.Logf("seed %d", seed)
-		opts, err := watched(p, c, nil)
+		opts, err := watched(seed, p, c, nil)
 		if err != nil {
 			t.Errorf("-metamorphic.seed=%d -metamorphic.plans=1 -metamorphic.calls=%d repeats this (%s): %v", seed, *calls, opts, err)
-			shrink(t, p)
+			shrink(t, seed, p)
 			return
 		}
 		seed++
@@ -86,25 +85,25 @@ func TestMetamorphic(t *testing.T) {
 	t.Logf("%v in %v; the last seed was %d", c, time.Since(start).Round(time.Second), seed-1)
 }
 
-// watched runs a plan, and ends the process with all stacks if it hangs.
-func watched(p plan, c *counts, traced func(string, ...any)) (string, error) {
+// watched runs a plan made of seed, and ends the process with all stacks if it hangs.
+func watched(seed uint64, p plan, c *counts, traced func(string, ...any)) (string, error) {
 	dog := time.AfterFunc(3*time.Minute, func() {
 		debug.SetTraceback("all")
-		panic(fmt.Sprintf("a plan of %d rounds hangs (options of %d)", len(p.rounds), p.seed))
+		panic(fmt.Sprintf("seed %d hangs", seed))
 	})
 	defer dog.Stop()
 	return run(p, c, traced)
 }
 
 // shrink leaves out of a plan what it does not need to fail.
-func shrink(t *testing.T, p plan) {
+func shrink(t *testing.T, seed uint64, p plan) {
 	end := time.Now().Add(*shrinks)
 	fails := func(p plan) bool {
 		for range 3 { // some failures are not repeated each time
 			if time.Now().After(end) {
 				return false
 			}
-			if opts, err := watched(p, &counts{}, nil); err != nil {
+			if opts, err := watched(seed, p, &counts{}, nil); err != nil {
 				t.Logf("%d rounds, %d calls (%s): %v", len(p.rounds), p.len(), opts, err)
 				return true
 			}
@@ -135,13 +134,13 @@ func shrink(t *testing.T, p plan) {
 			}
 		}
 	}
-	traced(t, p)
+	traced(t, seed, p)
 }
 
 // traced runs a plan once more and says what it does.
-func traced(t *testing.T, p plan) {
+func traced(t *testing.T, seed uint64, p plan) {
 	if p.len() > 0 && p.len() <= 40 {
-		_, err := watched(p, &counts{}, t.Logf)
+		_, err := watched(seed, p, &counts{}, t.Logf)
 		t.Logf("that is: %v", err)
 	}
 }

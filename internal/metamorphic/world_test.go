@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -50,6 +51,7 @@ const (
 type options struct {
 	disk, keys, values int
 	failing, readers   bool
+	most               int // transactions that an actor has open: old snapshots keep old versions
 	memory             int64
 	durability         cairn.Durability
 	compression        cairn.Compression
@@ -57,8 +59,8 @@ type options struct {
 }
 
 func (o options) String() string {
-	return fmt.Sprintf("disk %d, keys %d, values %d, failing %v, readers %v; last %d KiB, %v, %v, synced every %v",
-		o.disk, o.keys, o.values, o.failing, o.readers, o.memory>>10, o.durability, o.compression, o.interval)
+	return fmt.Sprintf("disk %d, keys %d, values %d, failing %v, readers %v, most %d; last %d KiB, %v, %v, synced every %v",
+		o.disk, o.keys, o.values, o.failing, o.readers, o.most, o.memory>>10, o.durability, o.compression, o.interval)
 }
 
 // drawn draws what an Open may change.
@@ -90,6 +92,7 @@ type world struct {
 	db     *cairn.DB
 	reader *cairn.DB
 	actors []*actor
+	clock  atomic.Int64 // what happens gets a number, so that it is known what came before what
 	traced func(format string, args ...any)
 
 	faulty  atomic.Bool // the disk fails now
@@ -102,7 +105,7 @@ func run(p plan, c *counts, traced func(string, ...any)) (_ string, err error) {
 	w := &world{counts: c, r: r, dir: "/store", traced: traced}
 	w.options = options{
 		disk: r.IntN(diskKinds), keys: r.IntN(keysKinds), values: r.IntN(valuesKinds),
-		failing: r.IntN(2) == 0, readers: r.IntN(3) == 0,
+		failing: r.IntN(2) == 0, readers: r.IntN(3) == 0, most: r.IntN(3) * 3,
 	}
 	if w.disk = faultfs.New(vfs.OS()); w.options.disk == diskReal {
 		dir, err := os.MkdirTemp("", "metamorphic")
@@ -169,7 +172,7 @@ func (w *world) begin(actors int) {
 		prefixes[0] = ""
 	}
 	for i := range actors {
-		a := &actor{w: w, prefix: prefixes[i], history: []*node{nil}}
+		a := &actor{w: w, prefix: prefixes[i], history: []state{{}}}
 		switch a.prefix {
 		case "":
 			a.whole.open = true
@@ -247,6 +250,16 @@ func (w *world) hurt(within int) {
 	w.faulted.Store(true)
 	if w.ram != nil && w.r.IntN(4) == 0 {
 		w.ram.SetCapacity(w.ram.Used() + 4096*int64(1+w.r.IntN(300)))
+		return
+	}
+	if w.r.IntN(3) == 0 { // the log, again and again, while others look
+		for range 1 + w.r.IntN(20) {
+			late := time.Duration(w.r.IntN(1000)) * time.Microsecond
+			w.disk.Add(faultfs.Rule{
+				Kinds: faultfs.Write, Name: "*.log", At: int64(1 + w.r.IntN(within)),
+				Do: faultfs.Short(w.r.IntN(200), syscall.EIO).Late(late),
+			})
+		}
 		return
 	}
 	kinds := []faultfs.Kind{faultfs.Write, faultfs.Write, faultfs.Sync, faultfs.Sync, faultfs.Read, faultfs.Read, faultfs.Create, faultfs.Open,
@@ -364,7 +377,7 @@ func (w *world) between(left *remains) {
 		w.open()
 		w.judge(w.db, "opened again", latest)
 		for _, a := range w.actors {
-			a.history, a.unknown = append(a.history[:0], a.root), nil
+			a.history, a.unknown = append(a.history[:0], state{node: a.root}), nil
 			a.acked.Store(0)
 			a.durable.Store(0)
 		}
@@ -443,12 +456,12 @@ func (w *world) goOn(left *remains) {
 	w.open()
 	found := w.judge(w.db, left.what, left.least)
 	for i, a := range w.actors {
-		if a.root = a.history[len(a.history)-1]; found[i] < len(a.history) {
-			a.root = a.history[found[i]]
+		if a.root = a.history[len(a.history)-1].node; found[i] < len(a.history) {
+			a.root = a.history[found[i]].node
 		} else if len(a.unknown) > 0 {
 			a.root = a.unknown[0]
 		}
-		a.history, a.unknown, a.writes = []*node{a.root}, nil, nil
+		a.history, a.unknown, a.writes = []state{{node: a.root}}, nil, nil
 		a.acked.Store(0)
 		a.durable.Store(0)
 	}
@@ -489,7 +502,29 @@ func (w *world) judge(db *cairn.DB, what string, least []int64) (found []int) {
 		}
 		found = append(found, at)
 	}
+	w.judgeOrder(what, found)
 	return found
+}
+
+// judgeOrder: of commits that came one after the other, whoever made them, the second is not there without
+// the first.
+func (w *world) judgeOrder(what string, found []int) {
+	for i, a := range w.actors {
+		if found[i]+1 >= len(a.history) {
+			continue
+		}
+		lost := a.history[found[i]+1]
+		for j, b := range w.actors {
+			if found[j] == len(b.history) {
+				continue
+			}
+			sum := b.history[found[j]].digest()
+			at := slices.IndexFunc(b.history, func(s state) bool { return s.digest() == sum }) // the oldest that it can be
+			if b.history[at].began > lost.ended {
+				failf("%s: commit %d of actor %d is lost, and commit %d of actor %d, which came after it, is not", what, found[i]+1, i, at, j)
+			}
+		}
+	}
 }
 
 // contents returns the sum of the actor's pairs and their number.

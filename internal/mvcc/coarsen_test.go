@@ -219,6 +219,14 @@ func TestLongBoundsAreCut(t *testing.T) {
 			t.Errorf("key %d was not read", i*2-1)
 		}
 	}
+	var one reads
+	one.SetLimit(1)
+	if one.scan([]byte("a"), []byte("b")); one.coarse {
+		t.Error("a short range is coarse")
+	}
+	if one.scan(bytes.Repeat([]byte("c"), 60_000), []byte("d")); !one.coarse {
+		t.Error("a bound was cut off, and a conflict would not tell")
+	}
 	if g := shorten(Range{[]byte("\xff\xff\xff"), []byte("\xff\xff\xff\xff")}, 2); string(g.High) != "\xff\xff\xff\xff" || string(g.Low) != "\xff\xff" {
 		t.Errorf("%q", g)
 	}

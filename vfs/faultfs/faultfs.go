@@ -119,6 +119,13 @@ func (f *FS) Trace(kinds ...Kind) []Event {
 
 // begin gives the operation its ordinal and finds out what is to happen to it.
 func (f *FS) begin(e *Event) Action {
+	a := f.judge(e)
+	time.Sleep(a.delay)
+	return a
+}
+
+// judge gives an operation its ordinal and finds the rule that hits it.
+func (f *FS) judge(e *Event) Action {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.ordinal++
@@ -175,11 +182,7 @@ func (f *FS) obtain(e *Event, op func() error) error {
 
 // run does op unless the action forbids it.
 func (a Action) run(e *Event, op func() error) error {
-	switch a.kind {
-	case actNothing:
-	case actDelay:
-		time.Sleep(a.delay)
-	default:
+	if a.kind != actNothing {
 		return e.fail(a.err)
 	}
 	return op()

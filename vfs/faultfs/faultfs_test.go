@@ -335,6 +335,13 @@ func TestDelay(t *testing.T) {
 	if content(t, m, "a") != "abc" {
 		t.Fatal("a delayed write was not done")
 	}
+	f.Heal()
+	f.Add(faultfs.Rule{Kinds: faultfs.Write, Do: faultfs.Short(1, errIO).Late(delay)})
+	begin = time.Now()
+	_, err = h.WriteAt([]byte("xyz"), 0)
+	if waited := time.Since(begin); !errors.Is(err, errIO) || waited < delay || content(t, m, "a") != "xbc" {
+		t.Fatal(err, waited, content(t, m, "a"))
+	}
 }
 
 // TestPretend: a sync that lies is seen by the crash model.
@@ -444,7 +451,8 @@ func TestActionNames(t *testing.T) {
 	for want, a := range map[string]faultfs.Action{
 		"count": {}, "fail: no space left on device": faultfs.NoSpace(), "tear(3)": faultfs.Tear(3),
 		"short(1): input/output error": faultfs.Short(1, errIO), "delay 1ms": faultfs.Delay(time.Millisecond),
-		"pretend": faultfs.Pretend(), "done, but: input/output error": faultfs.DoneBut(errIO),
+		"delay 1ms, fail: input/output error": faultfs.Fail(errIO).Late(time.Millisecond),
+		"pretend":                             faultfs.Pretend(), "done, but: input/output error": faultfs.DoneBut(errIO),
 	} {
 		if a.String() != want {
 			t.Errorf("%q, want %q", a, want)

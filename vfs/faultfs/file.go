@@ -3,7 +3,6 @@ package faultfs
 import (
 	"errors"
 	"io"
-	"time"
 
 	"github.com/cairndb/cairn/vfs"
 )
@@ -88,8 +87,7 @@ func (h *file) transfer(kind Kind, p []byte, off int64, do func([]byte, int64) (
 		}
 	case a.kind == actPretend && kind == Write:
 		n = len(p)
-	case a.kind == actNothing, a.kind == actDelay:
-		time.Sleep(a.delay)
+	case a.kind == actNothing:
 		n, err = do(p, off)
 	default:
 		err = e.fail(a.err)

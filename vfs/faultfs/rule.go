@@ -78,7 +78,6 @@ const (
 	actFail
 	actShort
 	actTear
-	actDelay
 	actPretend
 	actDoneBut
 )
@@ -110,7 +109,13 @@ func Short(n int, err error) Action { return Action{kind: actShort, bytes: n, er
 func Tear(n int) Action { return Action{kind: actTear, bytes: n, err: ErrPowerCut} }
 
 // Delay makes the operation take d longer.
-func Delay(d time.Duration) Action { return Action{kind: actDelay, delay: d} }
+func Delay(d time.Duration) Action { return Action{delay: d} }
+
+// Late returns a, done after d only.
+func (a Action) Late(d time.Duration) Action {
+	a.delay = d
+	return a
+}
 
 // Pretend makes an operation that returns nothing but an error (Sync, SyncDir,
 // Remove, ...) report success without being done: what a store must not survive
@@ -132,8 +137,14 @@ func (a Action) prefix(n int) int {
 
 // String says what the action does, for messages.
 func (a Action) String() string {
+	if a.delay > 0 && a.kind != actNothing {
+		return Delay(a.delay).String() + ", " + a.Late(0).String()
+	}
 	switch a.kind {
 	case actNothing:
+		if a.delay > 0 {
+			return fmt.Sprintf("delay %v", a.delay)
+		}
 		return "count"
 	case actFail:
 		return fmt.Sprintf("fail: %v", a.err)
@@ -141,8 +152,6 @@ func (a Action) String() string {
 		return fmt.Sprintf("short(%d): %v", a.bytes, a.err)
 	case actTear:
 		return fmt.Sprintf("tear(%d)", a.bytes)
-	case actDelay:
-		return fmt.Sprintf("delay %v", a.delay)
 	case actDoneBut:
 		return fmt.Sprintf("done, but: %v", a.err)
 	}
@@ -173,7 +182,7 @@ func (h *Handle) meet(e *Event) bool {
 	}
 	n := h.seen.Add(1)
 	at := max(h.rule.At, 1)
-	return h.rule.Do.kind != actNothing && (n == at || h.rule.Sticky && n > at)
+	return h.rule.Do != (Action{}) && (n == at || h.rule.Sticky && n > at)
 }
 
 func (r *Rule) matches(e *Event) bool {
