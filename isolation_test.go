@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -74,6 +76,63 @@ func TestSerializableEverywhere(t *testing.T) {
 			}
 			if c.conf.Pad > 0 && s.Flushes < 5 {
 				t.Errorf("only %d flushes", s.Flushes)
+			}
+		})
+	}
+}
+
+// TestSerializableOnAFailingLog: writes of the log fail all the time, some of them late, and their sequences are given to
+// others: what failed is seen by nobody, and nobody is validated against it.
+func TestSerializableOnAFailingLog(t *testing.T) {
+	for _, memory := range []int64{1 << 20, 64 << 20} {
+		t.Run(fmt.Sprintf("%d MiB", memory>>20), func(t *testing.T) {
+			seed := testSeed(t)
+			m := memfs.New()
+			m.StopJournal()
+			disk := faultfs.New(m)
+			db := openAt(t, "/db", &cairn.Options{FS: disk, Memory: memory})
+			stop, stopped := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(stopped)
+				log := "" // what commits are written to
+				for r := rand.New(rand.NewPCG(seed, 8)); ; time.Sleep(time.Millisecond) {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					for _, e := range disk.Trace(faultfs.Write) {
+						if e.Offset > 4096 && strings.HasSuffix(e.Name, ".log") { // of a new segment the first write must not fail
+							log = path.Base(e.Name)
+						}
+					}
+					disk.StartTrace()
+					if log != "" {
+						disk.Heal() // of the rules that have hit already
+						disk.Add(faultfs.Rule{Kinds: faultfs.Write, Name: log, At: int64(1 + r.IntN(10)),
+							Do: faultfs.Short(r.IntN(300), syscall.EIO).Late(time.Duration(r.IntN(500)) * time.Microsecond)})
+					}
+				}
+			}()
+			defer func() { // before the store is closed
+				close(stop)
+				<-stopped
+				disk.Heal()
+			}()
+			conf := histories.Config{
+				Transactions: 8000, Workers: 8, Cells: 24, Pad: 200, DurableEvery: 2, Seed: seed,
+				Excused: func(err error) bool { return errors.Is(err, syscall.EIO) },
+			}
+			if invariants.Enabled {
+				conf.Transactions /= 4
+			}
+			res, err := histories.Run(db, conf)
+			t.Log(res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Failed < conf.Transactions/50 {
+				t.Errorf("only %d transactions failed; this shows too little", res.Failed)
 			}
 		})
 	}

@@ -25,6 +25,9 @@ type Config struct {
 	Pause        time.Duration // how long
 	DurableEvery int           // one in so many commits durably; default as the store does
 	Round        int           // transactions between two checks; default 5,000
+
+	// Excused says that a transaction may fail with an error, after which nothing of it is there. Default: none may.
+	Excused func(error) bool
 }
 
 // Result counts what happened.
@@ -34,12 +37,13 @@ type Result struct {
 	Conflicted int // transactions that met at least one conflict
 	Attempts   int // runs of a transaction's function
 	GivenUp    int // transactions that were tried once, and met a conflict
+	Failed     int // transactions that failed with an error that was excused
 	Duration   time.Duration
 }
 
 func (r Result) String() string {
-	return fmt.Sprintf("%d transactions committed (%d only read), %d (%.1f %%) met a conflict, %d attempts, %v",
-		r.Committed, r.ReadOnly, r.Conflicted, 100*float64(r.Conflicted)/float64(max(r.Committed, 1)), r.Attempts, r.Duration)
+	return fmt.Sprintf("%d transactions committed (%d only read), %d (%.1f %%) met a conflict, %d attempts, %d failed, %v",
+		r.Committed, r.ReadOnly, r.Conflicted, 100*float64(r.Conflicted)/float64(max(r.Committed, 1)), r.Attempts, r.Failed, r.Duration)
 }
 
 func (c Config) withDefaults() Config {
@@ -62,7 +66,7 @@ type driver struct {
 	left   atomic.Int64  // transactions of this round to begin
 	failed atomic.Pointer[error]
 
-	attempts, conflicted, givenUp atomic.Int64
+	attempts, conflicted, givenUp, excused atomic.Int64
 }
 
 // Run commits transactions until there are enough. The error is the first anomaly
@@ -89,7 +93,7 @@ func Run(db *cairn.DB, c Config) (res Result, err error) {
 	}
 	res.Duration = time.Since(start).Round(time.Millisecond)
 	res.Attempts, res.Conflicted = int(d.attempts.Load()), int(d.conflicted.Load())
-	res.GivenUp = int(d.givenUp.Load())
+	res.GivenUp, res.Failed = int(d.givenUp.Load()), int(d.excused.Load())
 	return res, err
 }
 
@@ -125,7 +129,7 @@ func (d *driver) round(round, n int) ([]*transaction, error) {
 }
 
 // one runs one transaction, by Update, View or Begin. The result is nil if it met
-// a conflict and was not tried again.
+// a conflict and was not tried again, or failed and is excused.
 func (d *driver) one(r *rand.Rand) (*transaction, error) {
 	shape := d.shape(r)
 	seed := r.Uint64()
@@ -155,6 +159,10 @@ func (d *driver) one(r *rand.Rand) (*transaction, error) {
 	}
 	if errors.Is(err, cairn.ErrConflict) {
 		d.givenUp.Add(1)
+		return nil, nil
+	}
+	if err != nil && d.Excused != nil && d.Excused(err) {
+		d.excused.Add(1)
 		return nil, nil
 	}
 	if err == nil && t.wrote {
