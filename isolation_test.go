@@ -131,7 +131,7 @@ func TestSerializableOnAFailingLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Failed < conf.Transactions/50 {
+			if res.Failed < conf.Transactions/400 {
 				t.Errorf("only %d transactions failed; this shows too little", res.Failed)
 			}
 		})

@@ -130,7 +130,7 @@ func (a *actor) reclaim() {
 
 func short(s string) string {
 	if len(s) > 40 {
-		return fmt.Sprintf("%q... (%d bytes)", s[:40], len(s))
+		return fmt.Sprintf("%q...%q (%d bytes)", s[:25], s[len(s)-15:], len(s))
 	}
 	return fmt.Sprintf("%q", s)
 }

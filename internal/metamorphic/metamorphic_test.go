@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -82,12 +83,15 @@ func TestMetamorphic(t *testing.T) {
 		}
 		seed++
 	}
+	if refused := c.alone.Load(); refused > 0 {
+		t.Logf("NOT TESTED in %d plans: readers beside a writer, which the file system of %s does not allow", refused, os.TempDir())
+	}
 	t.Logf("%v in %v; the last seed was %d", c, time.Since(start).Round(time.Second), seed-1)
 }
 
 // watched runs a plan made of seed, and ends the process with all stacks if it hangs.
 func watched(seed uint64, p plan, c *counts, traced func(string, ...any)) (string, error) {
-	dog := time.AfterFunc(3*time.Minute, func() {
+	dog := time.AfterFunc(10*time.Minute, func() {
 		debug.SetTraceback("all")
 		panic(fmt.Sprintf("seed %d hangs", seed))
 	})

@@ -498,28 +498,14 @@ func (t *tx) refused(err error) {
 			}
 		}
 	}
-	low := string(c.Low)
-	c.Low = nil
-	for _, w := range t.a.writes[t.from:] {
-		if meet(w, named) {
-			low += " it was written"
-			break
-		}
-	}
+	text := ""
 	for _, s := range t.read {
-		if meet(s, named) {
-			low += " it was read"
-			break
-		}
-	}
-	tail := func(k string) string { return fmt.Sprintf("%q(%d)", k[max(0, len(k)-20):], len(k)) }
-	for _, s := range t.read {
-		low += fmt.Sprintf("\n  read %s to %s (open %v)", tail(s.low), tail(s.high), s.open)
+		text += fmt.Sprintf("\n  read %s to %s (open %v)", short(s.low), short(s.high), s.open)
 	}
 	for _, s := range t.a.writes[t.from:] {
-		low += fmt.Sprintf("\n  written %s to %s (open %v)", tail(s.low), tail(s.high), s.open)
+		text += fmt.Sprintf("\n  written %s to %s (open %v)", short(s.low), short(s.high), s.open)
 	}
-	failf("%v on %s (%d bytes, of %d writes and %d reads), but nobody wrote what was read", err, low[max(0, len(low)-3000):], len(low), len(t.a.writes[t.from:]), len(t.read))
+	failf("a conflict on %s to %s, but nobody wrote what was read:%s", short(named.low), short(named.high), text)
 }
 
 // meet reports whether two ranges have a key in common, or could have.
