@@ -15,6 +15,7 @@ import (
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -188,5 +189,31 @@ func TestScansAfterAFailedWrite(t *testing.T) {
 		if i%10 == 0 {
 			scan(n + i + 1)
 		}
+	}
+}
+
+// TestFailingLogKeepsToMemory: each write of the log that fails begins a segment. Nobody waited for memory then, nor for a
+// flush: 300 such took nine times what they may.
+func TestFailingLogKeepsToMemory(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	disk := faultfs.New(m)
+	db := openAt(t, "/db", &cairn.Options{FS: disk, Memory: 16 << 20})
+	most := int64(0)
+	for i, failed := 0, 0; failed < 200; i++ {
+		if i > 5000 {
+			t.Fatalf("only %d of %d writes failed", failed, i)
+		}
+		rule := disk.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Do: faultfs.Fail(syscall.EIO)})
+		err := db.Put(fmt.Appendf(nil, "key%d", i), make([]byte, 100))
+		rule.Stop()
+		if err != nil {
+			expect(t, err, syscall.EIO)
+			failed++
+		}
+		most = max(most, db.Stats().MemoryUsed)
+	}
+	if s := db.Stats(); most > s.MemoryLimit {
+		t.Errorf("%d bytes of %d were used", most, s.MemoryLimit)
 	}
 }

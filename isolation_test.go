@@ -81,57 +81,84 @@ func TestSerializableEverywhere(t *testing.T) {
 	}
 }
 
-// TestSerializableOnAFailingLog: writes of the log fail all the time, some of them late, and their sequences are given to
-// others: what failed is seen by nobody, and nobody is validated against it.
-func TestSerializableOnAFailingLog(t *testing.T) {
-	for _, memory := range []int64{1 << 20, 64 << 20} {
-		t.Run(fmt.Sprintf("%d MiB", memory>>20), func(t *testing.T) {
-			seed := testSeed(t)
+// failing lets an operation of the disk fail every millisecond, as next has it, nil being none. What it returns ends that.
+func failing(disk *faultfs.FS, seed uint64, next func(r *rand.Rand) *faultfs.Rule) (end func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for r := rand.New(rand.NewPCG(seed, 8)); ; time.Sleep(time.Millisecond) {
+			select {
+			case <-stop:
+				disk.Heal()
+				return
+			default:
+			}
+			if rule := next(r); rule != nil {
+				disk.Heal() // of those that have hit already
+				disk.Add(*rule)
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+// TestSerializableOnAFailingDisk: what failed is seen by nobody, and nobody is validated against it.
+func TestSerializableOnAFailingDisk(t *testing.T) {
+	late := func(r *rand.Rand) faultfs.Action {
+		return faultfs.Short(r.IntN(300), syscall.EIO).Late(time.Duration(r.IntN(500)) * time.Microsecond)
+	}
+	log := func(disk *faultfs.FS) func(r *rand.Rand) *faultfs.Rule { // some writes come late, and their sequences are given to others
+		active := "" // what commits are written to
+		return func(r *rand.Rand) *faultfs.Rule {
+			for _, e := range disk.Trace(faultfs.Write) {
+				if e.Offset > 4096 && strings.HasSuffix(e.Name, ".log") { // of a new segment the first write must not fail
+					active = path.Base(e.Name)
+				}
+			}
+			disk.StartTrace()
+			if active == "" {
+				return nil
+			}
+			return &faultfs.Rule{Kinds: faultfs.Write, Name: active, At: int64(1 + r.IntN(10)), Do: late(r)}
+		}
+	}
+	tables := func(*faultfs.FS) func(r *rand.Rand) *faultfs.Rule {
+		kinds := []faultfs.Kind{faultfs.Read, faultfs.Read, faultfs.Write, faultfs.Create, faultfs.Open}
+		return func(r *rand.Rand) *faultfs.Rule {
+			return &faultfs.Rule{Kinds: kinds[r.IntN(len(kinds))], Name: "*.sst", At: int64(1 + r.IntN(5)), Do: late(r)}
+		}
+	}
+	small := histories.Config{Transactions: 8000, Workers: 8, Cells: 24, Pad: 200, DurableEvery: 2}
+	for _, c := range []struct {
+		name   string
+		memory int64
+		fail   func(*faultfs.FS) func(r *rand.Rand) *faultfs.Rule
+		conf   histories.Config
+	}{
+		{"log, 1 MiB", 1 << 20, log, small},
+		{"log, 64 MiB", 64 << 20, log, small},
+		{"tables", 1 << 20, tables, histories.Config{Transactions: 4000, Workers: 6, Pad: 2000, LargeEvery: 40, LargeBytes: 200 << 10, Cells: 200, DurableEvery: 20}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.conf.Seed = testSeed(t)
 			m := memfs.New()
 			m.StopJournal()
 			disk := faultfs.New(m)
-			db := openAt(t, "/db", &cairn.Options{FS: disk, Memory: memory})
-			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(stopped)
-				log := "" // what commits are written to
-				for r := rand.New(rand.NewPCG(seed, 8)); ; time.Sleep(time.Millisecond) {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					for _, e := range disk.Trace(faultfs.Write) {
-						if e.Offset > 4096 && strings.HasSuffix(e.Name, ".log") { // of a new segment the first write must not fail
-							log = path.Base(e.Name)
-						}
-					}
-					disk.StartTrace()
-					if log != "" {
-						disk.Heal() // of the rules that have hit already
-						disk.Add(faultfs.Rule{Kinds: faultfs.Write, Name: log, At: int64(1 + r.IntN(10)),
-							Do: faultfs.Short(r.IntN(300), syscall.EIO).Late(time.Duration(r.IntN(500)) * time.Microsecond)})
-					}
-				}
-			}()
-			defer func() { // before the store is closed
-				close(stop)
-				<-stopped
-				disk.Heal()
-			}()
-			conf := histories.Config{
-				Transactions: 8000, Workers: 8, Cells: 24, Pad: 200, DurableEvery: 2, Seed: seed,
-				Excused: func(err error) bool { return errors.Is(err, syscall.EIO) },
-			}
+			db := openAt(t, "/db", &cairn.Options{FS: disk, Memory: c.memory, Durability: cairn.Relaxed})
+			defer failing(disk, c.conf.Seed, c.fail(disk))()
+			c.conf.Excused = func(err error) bool { return errors.Is(err, syscall.EIO) }
 			if invariants.Enabled {
-				conf.Transactions /= 4
+				c.conf.Transactions /= 4
 			}
-			res, err := histories.Run(db, conf)
+			res, err := histories.Run(db, c.conf)
 			t.Log(res)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Failed < conf.Transactions/400 {
+			if res.Failed < c.conf.Transactions/400 {
 				t.Errorf("only %d transactions failed; this shows too little", res.Failed)
 			}
 		})

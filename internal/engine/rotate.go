@@ -23,6 +23,10 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		c.cond.Wait()
 		return false, nil
 	}
+	if c.moved && e.crowded(n, count) {
+		return false, e.stall()
+	}
+	c.moved = false
 	fits := c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count)
 	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
 		return true, nil
@@ -59,8 +63,7 @@ func (e *Engine) makeSegment(n int) (bool, error) {
 // or waits for the memory for it, if not.
 func (e *Engine) readySpare(need, count int) (bool, error) {
 	c := &e.commit
-	rs := e.State()
-	if n := len(rs.Layers); n > 1 && (e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.BulkyLayers())) || e.diskFull()) {
+	if e.crowded(need, count) || len(e.State().Layers) > 1 && e.diskFull() {
 		return false, e.stall()
 	}
 	if c.spare != nil && c.spare.Seg.Capacity() >= need && c.spare.Room(count) {
@@ -94,6 +97,14 @@ func (e *Engine) awaitFlush() (err error) {
 		}
 	}
 	return err
+}
+
+// crowded reports whether memtables, with a spare for need bytes and count entries, would take more than they
+// may, so that one has to be flushed before there is another.
+func (e *Engine) crowded(need, count int) bool {
+	rs := e.State()
+	n := len(rs.Layers)
+	return n > 1 && e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.BulkyLayers()))
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count

@@ -70,6 +70,7 @@ type committer struct {
 	shape     tree.Shape   // of the segment to make
 
 	broken   bool   // a write failed; the leader is moving to another segment
+	moved    bool   // it has, without a look at how much memory there is for another memtable
 	failures uint64 // how often sequences were taken back, to be given out again
 	failed   error  // poisoned: why
 	closing  bool
@@ -325,6 +326,7 @@ func (e *Engine) resume() error {
 		}
 	}
 	e.rotate(c.goodEnd, c.goodSum)
+	c.moved = true
 	segments := slices.Clone(c.unsynced)
 	c.mu.Unlock()
 	err := wal.WriteOut(segments)

@@ -248,22 +248,22 @@ func (a *actor) step(seed uint64) {
 		if len(a.txs) > 0 {
 			a.end(r.IntN(len(a.txs)), r)
 		}
-	case p < 994:
+	case p < 990:
 		if len(a.txs) > 0 {
 			a.txs[r.IntN(len(a.txs))].step(r)
 		}
-	case p < 996:
+	case p < 992:
 		if err := a.w.db.Sync(); err != nil {
 			a.excuse("sync", err)
 		} else {
 			a.settled()
 		}
-	case p < 997:
+	case p < 993:
 		if err := a.w.db.Compact(nil, a.lendRange(a.span(r))); err != nil { //nolint:staticcheck // nil is allowed
 			a.excuse("compact", err)
 		}
 		a.reclaim()
-	case p < 998:
+	case p < 994:
 		if report, err := a.w.db.Verify(nil); err != nil { //nolint:staticcheck // nil is allowed
 			a.excuse("verify", err)
 		} else if len(report.Problems) > 0 {
@@ -280,7 +280,7 @@ func (a *actor) step(seed uint64) {
 func (a *actor) stats() {
 	s := a.w.db.Stats()
 	if s.DiskBytes < 0 || s.LogBytes < 0 || s.LogBytes > s.DiskBytes || s.MemoryUsed < 0 || s.Memtables < 0 || s.Pages < 0 ||
-		s.PinnedBytes < 0 || s.CompactionDebt < 0 || s.OpenTransactions < int64(len(a.txs)) || s.MemoryLimit != a.w.memory {
+		s.PinnedBytes < 0 || s.CompactionDebt < 0 || s.OpenTransactions < int64(len(a.txs)) || s.MemoryLimit != a.w.memory || s.Memtables > s.MemoryLimit {
 		failf("stats: %+v", s)
 	}
 }
