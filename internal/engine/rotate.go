@@ -23,10 +23,12 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		c.cond.Wait()
 		return false, nil
 	}
-	if c.moved && e.crowded(n, count) {
-		return false, e.stall()
+	if c.moved {
+		if e.crowded(n, count) {
+			return false, e.stall()
+		}
+		c.moved = false
 	}
-	c.moved = false
 	fits := c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count)
 	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
 		return true, nil

@@ -145,11 +145,13 @@ func (e *Engine) prepare(w *Write) error {
 		if ready, err = e.makeRoom(w); ready && err == nil {
 			ready, err = e.validate(w)
 		}
-		if err != nil && (lent == mostLent || !e.mayFreeSpace(w, err)) {
-			return err
-		} else if err != nil {
-			lent++
+		if err == nil {
+			continue
 		}
+		if lent == mostLent || !e.mayFreeSpace(w, err) {
+			return err
+		}
+		lent++
 	}
 	return nil
 }
