@@ -14,7 +14,6 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/turn"
-	"github.com/cairndb/cairn/internal/wal"
 )
 
 const (
@@ -383,24 +382,19 @@ func (e *Engine) awaitCommit(seq uint64) bool {
 func (e *Engine) syncWritten() error {
 	c := &e.commit
 	c.mu.Lock()
-	segments := append([]*wal.Segment(nil), c.unsynced...)
 	failed := c.failed
 	c.mu.Unlock()
 	if failed != nil {
 		return failed
 	}
-	err := e.syncAll(segments)
+	err := c.log.SyncWritten()
+	if !errors.Is(err, base.ErrPoisoned) {
+		return err // where it was not even tried, the next time, perhaps
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case errors.Is(err, base.ErrPoisoned):
-		e.poison(err)
-		return c.failed
-	case err != nil:
-		return err // the next time, perhaps
-	}
-	e.noteSynced()
-	return nil
+	e.poison(err)
+	return c.failed
 }
 
 // Sync makes every commit that was acknowledged before the call durable.

@@ -170,8 +170,5 @@ func (e *Engine) closeSegments() {
 		c.spare.Unref()
 		c.spare = nil
 	}
-	for _, s := range c.unsynced {
-		s.Close()
-	}
-	c.unsynced = nil
+	c.log.Close()
 }

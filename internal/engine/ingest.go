@@ -103,7 +103,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	c.nextSeq += uint64(w.Count)
 	end, sum := c.lastEnd()
 	e.rotate(end, sum)
-	h := frame.Header{Kind: frame.KindIngest, Seq: first, Count: uint32(w.Count), Durable: uint64(c.durable)}
+	h := frame.Header{Kind: frame.KindIngest, Seq: first, Count: uint32(w.Count), Durable: uint64(c.log.End())}
 	payload := edit.Append(nil)
 	c.mem.Seg.Append(h, payload)
 	c.logged += int64(frame.PaddedBytes(len(payload)))

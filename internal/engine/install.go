@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -68,59 +64,6 @@ func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
 	e.commit.letGo++
 	e.commit.cond.Broadcast()
 }
-
-// syncForSegment makes durable what a segment that is not provisional needs: its name, and the
-// segments before it. The ledger is locked.
-func (e *Engine) syncForSegment() error {
-	switch {
-	case !e.ledger.Live(): // a new manifest syncs the directory itself, before it counts
-		return nil
-	case e.ledger.FirstProvisional() == 0:
-		return e.ledger.SyncDir()
-	}
-	e.commit.mu.Lock()
-	segments := slices.Clone(e.commit.unsynced)
-	e.commit.mu.Unlock()
-	if err := wal.SyncAll(segments); err != nil {
-		e.poisonNow(err)
-		return fmt.Errorf("%w: %w", base.ErrPoisoned, err)
-	}
-	return e.ledger.Confirm(uint64(math.MaxUint64))
-}
-
-// syncAll makes durable what has been written to segments, oldest first, and that they are there.
-// An error that does not match base.ErrPoisoned says that the latter was not tried.
-func (e *Engine) syncAll(segments []*wal.Segment) error {
-	if err := wal.SyncAll(segments); err != nil {
-		return fmt.Errorf("%w: %w", base.ErrPoisoned, err)
-	}
-	if len(segments) == 0 {
-		return nil
-	}
-	last := segments[len(segments)-1].Num
-	if first := e.ledger.FirstProvisional(); first == 0 || first > last {
-		return nil
-	}
-	e.ledger.Lock()
-	defer e.ledger.Unlock()
-	return e.ledger.Confirm(last)
-}
-
-// mustSyncAll is syncAll where commits wait for it whose bytes are on the disk already: what was
-// not tried, for want of a descriptor, say, is tried again for a while.
-func (e *Engine) mustSyncAll(segments []*wal.Segment) error {
-	err := e.syncAll(segments)
-	for try := 0; try < confirmTries && err != nil && !errors.Is(err, base.ErrPoisoned); try++ {
-		time.Sleep(confirmPause)
-		err = e.syncAll(segments)
-	}
-	return err
-}
-
-const (
-	confirmTries = 50
-	confirmPause = 10 * time.Millisecond
-)
 
 // endLog records that no log is needed, if there is nothing in it.
 func (e *Engine) endLog() {
@@ -196,7 +139,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		if c.closing && seg.Synced().Offset() < seg.Written() {
 			e.logs.NeverSynced(seg.Num)
 		}
-		c.unsynced = slices.DeleteFunc(slices.Clone(c.unsynced), func(s *wal.Segment) bool { return s == seg })
+		c.log.Drop(seg)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestReplayOfMalformedCommits(t *testing.T) {
 		putOne(t, e, "first", 100, true)
 		e.commit.mu.Lock()
 		seg := e.commit.mem.Seg
-		h := frame.Header{Kind: frame.KindCommit, Seq: e.commit.nextSeq, Count: uint32(c.count), Durable: uint64(e.commit.durable)}
+		h := frame.Header{Kind: frame.KindCommit, Seq: e.commit.nextSeq, Count: uint32(c.count), Durable: uint64(e.commit.log.End())}
 		at := seg.Append(h, c.payload)
 		e.commit.mu.Unlock()
 		if err := errors.Join(seg.WriteOut(), seg.Sync()); err != nil {

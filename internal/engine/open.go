@@ -63,11 +63,12 @@ func newEngine(cfg config.Config) *Engine {
 	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.segments = segments.Maker{
 		Memory: cfg.Memory, Budget: e.budget, Buffers: e.buffers, Pages: e.pages, Tables: e.tables, Ledger: &e.ledger, Logs: &e.logs,
-		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Confirm: e.syncForSegment, SyncUnused: e.syncUnused,
+		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Log: &e.commit.log,
 	}
 	e.reserve = reserve.New(cfg.FS, e.path(base.FileReserve, 0))
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
+	e.commit.log.Commits, e.commit.log.Ledger, e.commit.log.Poison = &e.commit.mu, &e.ledger, e.poisonNow
 	e.commit.queue.Lock, e.commit.queue.Changed, e.commit.queue.Log = &e.commit.mu, e.commit.cond, &round{Engine: e}
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e

@@ -26,7 +26,7 @@ func provisionalStore(t *testing.T, fsys vfs.FS) *Engine {
 		fill(t, e, fmt.Sprint("segment", i))
 	}
 	putOne(t, e, "last", 5, false)
-	if n := len(e.commit.unsynced); n != 3 || !e.commit.mem.Seg.Mapped() {
+	if n := len(e.commit.log.Segments(nil)); n != 3 || !e.commit.mem.Seg.Mapped() {
 		t.Fatalf("%d segments, mapped %v", n, e.commit.mem.Seg.Mapped())
 	}
 	return e
@@ -60,19 +60,19 @@ func TestRelaxedCommitsWaitForNoSync(t *testing.T) {
 	if syncs.Seen() != 0 {
 		t.Errorf("%d syncs of log segments", syncs.Seen())
 	}
-	first := e.commit.unsynced[0].Num
+	first := e.commit.log.Segments(nil)[0].Num
 	if got := e.ledger.FirstProvisional(); got != first {
 		t.Errorf("first provisional is %d, want %d", got, first)
 	}
 	// What is synced without being confirmed does not count as durable.
-	for _, s := range e.commit.unsynced {
+	for _, s := range e.commit.log.Segments(nil) {
 		if err := s.Sync(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	e.commit.mu.Lock()
-	e.noteSynced()
-	durable, segments := e.commit.durable, len(e.commit.unsynced)
+	e.commit.log.Advance()
+	durable, segments := e.commit.log.End(), len(e.commit.log.Segments(nil))
 	e.commit.mu.Unlock()
 	if durable != 0 || segments != 3 {
 		t.Errorf("durable up to %v, %d segments unsynced", durable, segments)
@@ -81,8 +81,8 @@ func TestRelaxedCommitsWaitForNoSync(t *testing.T) {
 	if got := e.ledger.FirstProvisional(); got != 0 && got <= e.commit.mem.Seg.Num {
 		t.Errorf("after a durable commit the first provisional is %d", got)
 	}
-	if e.commit.durable.Segment() != e.commit.mem.Seg.Num || len(e.commit.unsynced) != 1 {
-		t.Errorf("durable up to %v, %d segments unsynced", e.commit.durable, len(e.commit.unsynced))
+	if e.commit.log.End().Segment() != e.commit.mem.Seg.Num || len(e.commit.log.Segments(nil)) != 1 {
+		t.Errorf("durable up to %v, %d segments unsynced", e.commit.log.End(), len(e.commit.log.Segments(nil)))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestProvisionalSegmentLost(t *testing.T) {
 	putOne(t, e, "durable", 5, true)
 	putOne(t, e, "more", 5, false)
 	confirmed := fsys.Clone()
-	segments := e.commit.unsynced[:1:1]
+	segments := e.commit.log.Segments(nil)[:1:1]
 	for _, l := range e.State().Layers {
 		if l.Mem.Seg.Num != segments[0].Num {
 			segments = append(segments, l.Mem.Seg)
@@ -216,8 +216,8 @@ func TestConfirmNotAttempted(t *testing.T) {
 	if err := e.Sync(); !errors.Is(err, vfs.ErrNotAttempted) {
 		t.Errorf("Sync: %v", err)
 	}
-	if e.commit.durable != 0 {
-		t.Errorf("durable up to %v", e.commit.durable)
+	if e.commit.log.End() != 0 {
+		t.Errorf("durable up to %v", e.commit.log.End())
 	}
 	faults.Add(not)
 	if err := tryPut(e, "b", 5, true); err != nil {

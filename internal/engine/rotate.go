@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -164,9 +163,9 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	next := c.spare
 	c.spare, c.asked, c.flushRest, c.resting = nil, false, false, false
 	c.shape.Note(c.mem, e.cfg.SegmentLimit())
-	next.Seg.Link(end, c.durable, sum)
+	next.Seg.Link(end, c.log.End(), sum)
 	next.SetBase(c.nextSeq)
-	c.unsynced = append(slices.Clip(c.unsynced), next.Seg)
+	c.log.Add(next.Seg)
 	c.mem = next
 	rs := e.State()
 	if len(rs.Layers) == 0 {
@@ -263,15 +262,7 @@ func (e *Engine) mayUseAgain(size int) bool {
 // dropSpare gives back a spare that is too small, or not needed any more. Its file stays until the
 // log start moves past it; it holds no commit.
 func (e *Engine) dropSpare(m *tree.Memory) {
-	e.syncUnused(m.Seg)
+	e.commit.log.SyncUnused(m.Seg)
 	m.Seg.Close()
 	m.Unref()
-}
-
-// syncUnused makes the header of a segment that will not be used durable, if it is not: whoever
-// confirms a later segment confirms this one (ledger.Confirm).
-func (e *Engine) syncUnused(seg *wal.Segment) {
-	if err := seg.Sync(); err != nil {
-		e.poisonNow(err)
-	}
 }

@@ -3,13 +3,13 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/durability"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/group"
 	"github.com/cairndb/cairn/internal/mvcc"
@@ -48,16 +48,15 @@ type committer struct {
 	cond   *sync.Cond // spare, layers or failed have changed, or commits have their outcome
 	sealed *sync.Cond // the flusher's: there may be a layer to flush, or it shall stop
 
-	nextSeq  uint64
-	commits  uint64       // that were appended since Open
-	logged   int64        // bytes of their frames
-	mem      *tree.Memory // active; nil until the first commit
-	queue    group.Queue
-	unsynced []*wal.Segment // oldest first, the active one last
+	nextSeq uint64
+	commits uint64       // that were appended since Open
+	logged  int64        // bytes of their frames
+	mem     *tree.Memory // active; nil until the first commit
+	queue   group.Queue
+	log     durability.Log
 
 	goodEnd wal.Position // end of the last commit that succeeded
 	goodSum uint32
-	durable wal.Position // everything before it is known durable
 
 	spare     *tree.Memory // next active segment, recorded in the manifest
 	preparing bool         // somebody makes the spare
@@ -165,7 +164,7 @@ func (e *Engine) append(w *Write) *group.Commit {
 	c := &e.commit
 	p := &w.outcome
 	p.Renew(w.Durable)
-	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.durable)}
+	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.log.End())}
 	c.mem.PrefetchSlot(w.first) // while the frame is written
 	at := int(c.mem.Seg.Append(h, w.Entries...))
 	if n, end := c.mem.InsertAll(at, at+w.Bytes); n != w.Count || end != at+w.Bytes {
@@ -211,16 +210,16 @@ func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {
 // round is what the rounds of the commit queue do to the log. It implements group.Log.
 type round struct {
 	*Engine
-	segments []*wal.Segment // a copy of unsynced, for who leads
+	segments []*wal.Segment // those to write and sync, for who leads
 }
 
-func (r *round) Begin() { r.segments = append(r.segments[:0], r.commit.unsynced...) }
+func (r *round) Begin() { r.segments = r.commit.log.Segments(r.segments) }
 
 func (r *round) Write() error { return wal.WriteOut(r.segments) }
 
-func (r *round) Sync() error { return r.mustSyncAll(r.segments) }
+func (r *round) Sync() error { return r.commit.log.MustSync(r.segments) }
 
-func (r *round) Synced() { r.noteSynced() }
+func (r *round) Synced() { r.commit.log.Advance() }
 
 func (r *round) Show(commits []*group.Commit) {
 	for _, p := range commits {
@@ -237,28 +236,6 @@ func (r *round) Show(commits []*group.Commit) {
 func (r *round) SyncFailed(commits []*group.Commit, why error) {
 	r.poison(why)
 	r.commit.queue.Conclude(commits, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
-}
-
-// noteSynced advances the durable mark and forgets segments that need no more
-// syncing. Segments are synced oldest first, so the mark has no gap behind it.
-func (e *Engine) noteSynced() {
-	c := &e.commit
-	for len(c.unsynced) > 0 {
-		s := c.unsynced[0]
-		if p := e.ledger.FirstProvisional(); p != 0 && s.Num >= p {
-			return // synced, perhaps, but a power cut may take it away
-		}
-		// A mark into a segment says that its link is durable: the header alone is
-		// no place behind the segment before, and recovery could not find it.
-		if s.Synced().Offset() > base.FileHeaderBytes {
-			c.durable = max(c.durable, s.Synced())
-		}
-		tail, _ := s.Tail()
-		if len(c.unsynced) == 1 || s.Synced() < tail {
-			return
-		}
-		c.unsynced = c.unsynced[1:]
-	}
 }
 
 // poison makes the store read-only for good: what the disk holds is unknown.
@@ -310,9 +287,7 @@ func (e *Engine) forget(good uint64) {
 			l.Mem.Truncate(int(max(good+1, l.Mem.FirstSeq()) - l.Mem.FirstSeq()))
 		}
 	}
-	for _, s := range c.unsynced {
-		s.Abandon()
-	}
+	c.log.Abandon()
 	c.nextSeq = good + 1
 	c.failures++
 }
@@ -329,15 +304,15 @@ func (e *Engine) resume() error {
 	}
 	e.rotate(c.goodEnd, c.goodSum)
 	c.moved = true
-	segments := slices.Clone(c.unsynced)
+	segments := c.log.Segments(nil)
 	c.mu.Unlock()
 	err := wal.WriteOut(segments)
 	if err == nil {
-		err = e.mustSyncAll(segments)
+		err = c.log.MustSync(segments)
 	}
 	c.mu.Lock()
 	if err == nil {
-		e.noteSynced()
+		c.log.Advance()
 	}
 	return err
 }

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/compact", "internal/directory", "internal/obsolete"},
 	{"internal/tree"},
 	{"internal/sorted"},
-	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/logfiles"},
+	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/durability", "internal/logfiles"},
 	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger", "internal/indexer"},
 	{"internal/follow"},
 	{"internal/engine", "internal/inspect"},
@@ -37,6 +37,7 @@ var within = map[string][]string{
 	"internal/pointindex": {"internal/arena"},
 	"internal/epoch":      {},
 	"internal/pace":       {"internal/config"},
+	"internal/durability": {"internal/ledger"},
 }
 
 var testOnly = []string{

@@ -42,7 +42,7 @@ func (s *Site) Name() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
 // dirs are the packages whose sites are mutated, relative to the module's root.
 var dirs = []string{
-	".", "internal/base", "internal/block", "internal/directory", "internal/engine", "internal/frame", "internal/group", "internal/layout", "internal/ledger",
+	".", "internal/base", "internal/block", "internal/directory", "internal/durability", "internal/engine", "internal/frame", "internal/group", "internal/layout", "internal/ledger",
 	"internal/manifest", "internal/recovery", "internal/table", "internal/tablefiles", "internal/tree", "internal/txn", "internal/wal",
 }
 
@@ -135,7 +135,7 @@ func (f *finder) call(c *ast.CallExpr) {
 	}
 	kind := Kind("")
 	switch name {
-	case "Sync", "SyncAll", "sync", "syncAll", "mustSyncAll", "syncWritten", "Confirm":
+	case "Sync", "SyncAll", "sync", "MustSync", "SyncWritten", "syncWritten", "Confirm":
 		kind = Sync
 	case "SyncDir", "syncDir":
 		kind = SyncDir

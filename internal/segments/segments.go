@@ -18,6 +18,7 @@ import (
 	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/durability"
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/logfiles"
@@ -37,10 +38,8 @@ type Maker struct {
 	Ledger  *ledger.Ledger
 	Logs    *logfiles.Files
 	Epochs  *epoch.Domain
-
-	Hurry      func() bool            // whether somebody waits for the segment
-	Confirm    func() error           // makes durable what a segment that is not provisional needs; the ledger is locked
-	SyncUnused func(seg *wal.Segment) // makes the header of a segment durable that will not be used
+	Log     *durability.Log
+	Hurry   func() bool // whether somebody waits for the segment
 }
 
 // Plan is what a segment and its memtable are to be like.
@@ -64,7 +63,7 @@ func (m *Maker) Make(p Plan) (*tree.Memory, error) {
 		seg, err := m.segment(p, buffer)
 		if err == nil {
 			if err = seg.Fill(!p.Relaxed, m.Hurry); err != nil {
-				m.SyncUnused(seg)
+				m.Log.SyncUnused(seg)
 				seg.Drop()
 			}
 		}
@@ -112,7 +111,7 @@ func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, er
 		m.Tables.MakeAhead(m.Ledger.NewNum)
 	}
 	if !seg.Provisional() {
-		err = m.Confirm()
+		err = m.Log.SyncForSegment()
 	}
 	if err == nil {
 		err = m.Ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Provisional())
