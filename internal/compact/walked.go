@@ -1,6 +1,13 @@
 package compact
 
-import "sync/atomic"
+import (
+	"bytes"
+	"slices"
+	"sync/atomic"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+)
 
 // A store that is scanned does not wait for quiet to be merged. A row put together from
 // several sources takes some 300 ns longer than one of a single table, and a byte that is
@@ -42,3 +49,46 @@ func (w *Walked) PayFor(bytes, held int64) bool {
 
 // Spend takes away what a merge of so many bytes costs.
 func (w *Walked) Spend(bytes int64) { w.rows.Add(-bytes / walkedBytes) }
+
+// HelpsScans reports whether scans have less to do once the job, of a version, is done, so that it is worth what they
+// have walked: its tables overlap or hold tombstones, or there are fewer runs then. Nothing that stays within the
+// bottom is.
+func (j *Job) HelpsScans(v *manifest.Version) bool {
+	if j.Inputs[0].Level == manifest.Bottom {
+		return false
+	}
+	var all []*base.TableMeta
+	taken := map[*base.TableMeta]bool{}
+	for _, in := range j.Inputs {
+		for _, t := range in.Tables {
+			if t.Deletes > 0 || t.RangeDeletes > 0 {
+				return true
+			}
+			all, taken[t] = append(all, t), true
+		}
+	}
+	slices.SortFunc(all, func(a, b *base.TableMeta) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	for i, t := range all[1:] {
+		if !boundsOf(all[i]).before(t.Smallest) {
+			return true
+		}
+	}
+	stays := func(run []*base.TableMeta) bool {
+		return slices.ContainsFunc(run, func(t *base.TableMeta) bool { return !taken[t] })
+	}
+	runs := 0 // how many fewer
+	for i := range v.L0 {
+		if !stays(v.L0[i].Tables) {
+			runs++
+		}
+	}
+	for _, level := range v.Levels[1:] {
+		if len(level) > 0 && !stays(level) {
+			runs++
+		}
+	}
+	if !stays(v.Levels[j.OutLevel]) {
+		runs-- // what is written is a run of its own
+	}
+	return runs > 0
+}

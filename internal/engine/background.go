@@ -7,7 +7,6 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/report"
@@ -236,7 +235,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	job, ok := e.fitting.Pick(rs.Version, in, e.tight.Load() > 0)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
-		if ok = ok && job.Inputs[0].Level < manifest.Bottom && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
+		if ok = ok && job.HelpsScans(rs.Version) && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
 			e.walked.Spend(job.RawBytes())
 		}
 	}

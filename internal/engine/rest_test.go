@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"os"
@@ -197,6 +198,24 @@ func TestMergeForScansGivesWay(t *testing.T) {
 	e.mergeForScans()
 	e.merging.Unlock()
 	eventually(t, "the memtable is made a table all the same", func() bool { return len(e.State().Layers) == 0 })
+}
+
+// TestLoneRunStays: what scans have walked pays for no merge that leaves them as many runs, which would only take the
+// places away that rows sorted beforehand lead to.
+func TestLoneRunStays(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
+	holdMerges(t, e)
+	restingCommit(t, e, '0', 5000)
+	if err := e.flushAll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	e.NoteWalked(1 << 20)
+	e.merging.Unlock()
+	did, err := e.compactOnce(false, false)
+	e.merging.Lock()
+	if did || err != nil {
+		t.Errorf("merged, %v:\n%s", err, e.State().Version)
+	}
 }
 
 // TestCloseCompressesInHaste: Close compresses the last level as quickly as all others, and
