@@ -1,7 +1,7 @@
 // Package cairn is an embedded, ordered, transactional key-value store in pure Go.
 //
 // A store is a directory. Open makes it or opens it; from then on any number of
-// goroutines read and write it, and one process at a time.
+// goroutines of the process read and write it.
 //
 //	db, err := cairn.Open("data", nil)
 //	if err != nil {

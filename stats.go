@@ -64,8 +64,8 @@ type Stats struct {
 	MemoryLimit int64
 	// MemoryUsed is how much of it is in use, by the store's own accounts:
 	// Memtables, Pages, PointIndexes, table metadata (range deletes in tables are part
-	// of it), and what open transactions hold that have written more than 64 KiB or
-	// read more than 16 KiB of keys.
+	// of it), and what open transactions hold that have written, or read of keys, more than
+	// 16 KiB.
 	MemoryUsed int64
 	// Memtables is the memory of writes not yet in tables, spare segments included.
 	Memtables int64

@@ -33,7 +33,8 @@ func newPut(a *app) *cobra.Command {
 		Long: `Set the value of a key: an argument, the bytes of a file, or, for "-", those of
 standard input, all of them as they are. --hex and --escaped are about arguments
 only. The store has to exist, unless --create is given; then it is made if need be,
-in a directory that is empty or not there yet.
+in a directory that is empty or not there yet, or holds nothing but what a creation
+that was interrupted has left.
 
 JSON: {"key": ..., "value_bytes": N, "durability": "durable"|"relaxed"}`,
 		Example: "  cairn put --create ./store user/1 Ann\n  gzip -c page.html | cairn put ./store page -\n" +

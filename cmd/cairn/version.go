@@ -29,7 +29,8 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this command and of the format it writes",
-		Long: `Print the version of this command and of the format it writes.
+		Long: `Print the version of this command, and of the format of the tables and manifests
+it writes.
 
 JSON: {"version", "revision", "modified", "format", "go", "os", "arch"}`,
 		Args: arguments(0, 0),

@@ -17,7 +17,7 @@
 //	seqs     4 or 8 bytes a row, if sequences differ
 //	kinds    1 byte a row, if kinds differ
 //	heap     the whole keys, one after another
-//	trailer  64 bytes, the last of the form (see formTrailer)
+//	trailer  64 bytes, the last of the form (see putTrailer)
 //
 // Keys stand whole in the heap so that an iterator hands them out without
 // copying. The trailer stands at the end because pages start at multiples of

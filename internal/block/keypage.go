@@ -246,7 +246,7 @@ func (f *formWriter) isOlder(i int, prev, key []byte, sh int) bool {
 	return binary.LittleEndian.Uint64(at[8:]) < binary.LittleEndian.Uint64(at)
 }
 
-// formTrailer is the last 64 bytes of a form:
+// putTrailer is the last 64 bytes of a form:
 //
 //	0  rows          16  sequence of all rows,    32  keyEnds   44  kinds     52  kind of all rows
 //	4  prefixLen         or the least             36  valEnds   48  heap      53  seqBytes

@@ -3,10 +3,9 @@ package compact
 import "github.com/cairndb/cairn/internal/manifest"
 
 // Debt estimates how many bytes have to be read and written again until Pick, with
-// the same inputs and no job in progress, has nothing left to do. It is 0 exactly
+// the same inputs, has nothing left to do. It is 0 exactly
 // if Pick returns no job then. With Idle false it counts urgent work only.
 func Debt(v *manifest.Version, in Inputs) int64 {
-	in.InProgress = nil
 	job, ok := Pick(v, in)
 	if !ok {
 		return 0

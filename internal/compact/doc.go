@@ -25,18 +25,15 @@
 //
 // # Concurrency
 //
-// Pick and Debt may be called from anywhere. Jobs that run at the same time have to
-// be given to Pick (Inputs.InProgress); it never picks one that touches them. A
-// Merge is for one goroutine.
+// Pick and Debt may be called from anywhere. A job is of one version: it is carried out, or
+// given up, before the next one is picked. A Merge is for one goroutine.
 //
 // # Invariants
 //
 //   - C1: for one key, every row in level 0 and in memtables is newer than every row
 //     in a level 1..6, and every row of such a level is newer than those of deeper
-//     ones. Runs of level 0 may interleave (a large transaction's tables get
-//     their sequence when it commits). The rule holds because tables leave level 0
-//     only together with every table there that overlaps them, and only if nothing
-//     older than they are is left in a memtable (Inputs.Flushed).
+//     ones. The rule holds because what is committed comes to level 0 in the order of its
+//     age, and tables leave it only together with every table there that overlaps them.
 //   - C2: a job contains every table of its out level that overlaps its inputs, so
 //     its outputs fit in between the tables that stay.
 //   - C3: Job.Bottommost is true only if no table outside the job can hold a row that

@@ -110,7 +110,7 @@ func (p *picker) cleanBottom() (Job, bool) {
 	var worst *base.TableMeta
 	most := int64(0)
 	for _, t := range p.v.Levels[manifest.Bottom] {
-		if g := p.garbage(t); g > most && !p.busy[t] {
+		if g := p.garbage(t); g > most {
 			worst, most = t, g
 		}
 	}
@@ -119,7 +119,7 @@ func (p *picker) cleanBottom() (Job, bool) {
 	}
 	job := p.job(manifest.Bottom, []*base.TableMeta{worst}, manifest.Bottom)
 	job.Reason = ReasonGarbage
-	return job, p.allowed(&job)
+	return job, p.fits(&job)
 }
 
 // garbage estimates the bytes that rewriting a bottom table frees, 0 if that is
@@ -159,7 +159,7 @@ func (p *picker) joinSmall() (Job, bool) {
 		}
 		job := p.job(manifest.Bottom, tables[from:to+1:to+1], manifest.Bottom)
 		job.Reason = ReasonSmall
-		if p.allowed(&job) {
+		if p.fits(&job) {
 			return job, true
 		}
 	}
@@ -175,10 +175,10 @@ func (p *picker) quick(t *base.TableMeta) bool {
 // compressWell picks such a table.
 func (p *picker) compressWell() (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
-		if p.quick(t) && !p.busy[t] {
+		if p.quick(t) {
 			job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)
 			job.Reason = ReasonQuick
-			if p.allowed(&job) {
+			if p.fits(&job) {
 				return job, true
 			}
 		}
@@ -187,4 +187,4 @@ func (p *picker) compressWell() (Job, bool) {
 }
 
 // stays reports whether a table is not to be joined with others.
-func (p *picker) stays(t *base.TableMeta) bool { return p.busy[t] || p.in.Leftovers[t.Num].Full }
+func (p *picker) stays(t *base.TableMeta) bool { return p.in.Leftovers[t.Num].Full }

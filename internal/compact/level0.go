@@ -43,20 +43,14 @@ func (p *picker) intoBase(want func(cluster) bool) (Job, bool) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].age(), all[b].age()) })
 	for _, i := range order {
-		if !p.mayLeave(all[i]) || want != nil && !want(all[i]) {
+		if want != nil && !want(all[i]) {
 			continue
 		}
-		if job := p.job(0, p.neighbours(all, i), p.base); p.allowed(&job) {
+		if job := p.job(0, p.neighbours(all, i), p.base); p.fits(&job) {
 			return job, true
 		}
 	}
 	return Job{}, false
-}
-
-// mayLeave reports whether nothing older than the cluster's tables can still be in
-// a memtable (invariant C1), and none of them is taking part in a job.
-func (p *picker) mayLeave(c cluster) bool {
-	return !slices.ContainsFunc(c.tables, func(t *base.TableMeta) bool { return p.busy[t] || t.MaxSeq > p.in.Flushed })
 }
 
 // age returns the sequence that says how long the cluster has been due: the
@@ -82,7 +76,7 @@ func (p *picker) neighbours(all []cluster, i int) []*base.TableMeta {
 		f, t := under(out, both)
 		size := totalBytes(c.tables)
 		extra := (t - f) - (t1 - f1) - (t2 - f2)
-		if size > room || extra > 0 || (t2 > f2) != (t1 > f1) || !p.mayLeave(c) {
+		if size > room || extra > 0 || (t2 > f2) != (t1 > f1) {
 			return false
 		}
 		source, hull, room = append(source, c.tables...), both, room-size
@@ -112,7 +106,7 @@ func (p *picker) joinRuns() (Job, bool) {
 	n, size := 0, int64(0)
 	for i := range p.v.L0 {
 		r := &p.v.L0[i]
-		if p.busyRun(r) || n >= 2 && r.Bytes() > 2*size {
+		if n >= 2 && r.Bytes() > 2*size {
 			break
 		}
 		size += r.Bytes()
@@ -128,10 +122,6 @@ func (p *picker) joinSome() (Job, bool) {
 	mostBytes := int64(0)
 	from, size := 0, int64(0)
 	for i := range p.v.L0 {
-		if p.busyRun(&p.v.L0[i]) {
-			from, size = i+1, 0
-			continue
-		}
 		for size += p.v.L0[i].Bytes(); size > p.in.Room; from++ {
 			size -= p.v.L0[from].Bytes()
 		}
@@ -140,10 +130,6 @@ func (p *picker) joinSome() (Job, bool) {
 		}
 	}
 	return p.join(most)
-}
-
-func (p *picker) busyRun(r *manifest.Run) bool {
-	return slices.ContainsFunc(r.Tables, func(t *base.TableMeta) bool { return p.busy[t] })
 }
 
 // join merges some runs of level 0, the newest first, each next to the one before, into one.

@@ -31,11 +31,11 @@ func (p *picker) cleanRange(low, high []byte) (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
 		left, known := p.in.Leftovers[t.Num]
 		clean := !p.droppable(t) || known && left.Snapshot >= t.MaxSeq
-		if p.busy[t] || !t.Overlaps(low, high) || clean && !left.Quick {
+		if !t.Overlaps(low, high) || clean && !left.Quick {
 			continue
 		}
 		job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)
-		return job, p.allowed(&job)
+		return job, p.fits(&job)
 	}
 	return Job{}, false
 }

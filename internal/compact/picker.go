@@ -2,7 +2,7 @@ package compact
 
 import (
 	"bytes"
-	"slices"
+	"cmp"
 	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -25,11 +25,6 @@ type Inputs struct {
 	// OldestSnapshot is the smallest sequence a reader may read at, now or later;
 	// versions that only older readers could tell apart are garbage.
 	OldestSnapshot uint64
-	// Flushed: every entry with a sequence <= Flushed is in a table. Tables in level 0
-	// with a greater one stay there (invariant C1), so 0 lets none go.
-	Flushed uint64
-	// InProgress are the jobs that are running.
-	InProgress []Job
 	// Leftovers says of tables, by number, what the merge that wrote them could not
 	// drop. Tables may be missing.
 	Leftovers map[uint64]Leftover
@@ -43,10 +38,6 @@ type Inputs struct {
 	// Room is how many bytes a job may write at most, as far as its inputs tell: there is no space
 	// for more. 0: any number.
 	Room int64
-	// KeepVersions: history is kept, so that merging at the bottom need not get rid
-	// of tombstones.
-	KeepVersions bool
-
 	// Zero selects the default.
 	L0Trigger       int   // runs in level 0 that make a merge due
 	MaxRuns         int   // runs of all kinds that reads are to be kept below
@@ -105,7 +96,6 @@ type Job struct {
 	GrandparentBytes int64
 
 	Reason Reason
-	Score  float64 // 1 and more: over its trigger
 
 	hull bounds
 }
@@ -201,37 +191,18 @@ func Pick(v *manifest.Version, in Inputs) (Job, bool) {
 
 // picker is one decision being made.
 type picker struct {
-	v    *manifest.Version
-	in   Inputs
-	busy map[*base.TableMeta]bool
+	v  *manifest.Version
+	in Inputs
 	levels
 }
 
 func newPicker(v *manifest.Version, in Inputs) *picker {
-	in.L0Trigger = or(in.L0Trigger, DefaultL0Trigger)
-	in.MaxRuns = or(in.MaxRuns, DefaultMaxRuns)
-	in.Multiplier = max(or(in.Multiplier, DefaultMultiplier), 2)
-	in.BaseBytes = max(or(in.BaseBytes, DefaultBaseBytes), 1)
-	in.TargetFileBytes = max(or(in.TargetFileBytes, DefaultTargetFileBytes), 1)
-	p := &picker{v: v, in: in, levels: measure(v, &in)}
-	if len(in.InProgress) > 0 {
-		p.busy = make(map[*base.TableMeta]bool)
-	}
-	for i := range in.InProgress {
-		for _, input := range in.InProgress[i].Inputs {
-			for _, t := range input.Tables {
-				p.busy[t] = true
-			}
-		}
-	}
-	return p
-}
-
-func or[T int | int64](v, otherwise T) T {
-	if v == 0 {
-		return otherwise
-	}
-	return v
+	in.L0Trigger = cmp.Or(in.L0Trigger, DefaultL0Trigger)
+	in.MaxRuns = cmp.Or(in.MaxRuns, DefaultMaxRuns)
+	in.Multiplier = max(cmp.Or(in.Multiplier, DefaultMultiplier), 2)
+	in.BaseBytes = max(cmp.Or(in.BaseBytes, DefaultBaseBytes), 1)
+	in.TargetFileBytes = max(cmp.Or(in.TargetFileBytes, DefaultTargetFileBytes), 1)
+	return &picker{v: v, in: in, levels: measure(v, &in)}
 }
 
 // urgent picks among what is over its trigger, the greatest score first.
@@ -245,7 +216,6 @@ func (p *picker) urgent() (Job, bool) {
 	sort.SliceStable(due, func(i, j int) bool { return p.score[due[i]] > p.score[due[j]] })
 	for _, level := range due {
 		if job, ok := p.down(level); ok {
-			job.Score = p.score[level]
 			job.Reason = ReasonSize
 			if level == 0 {
 				job.Reason = ReasonRuns
@@ -280,7 +250,7 @@ func (p *picker) cheapest(level int, want func(*base.TableMeta) bool) (Job, bool
 	var best Job
 	bestCost := 0.0
 	for i, t := range p.v.Levels[level] {
-		if p.busy[t] || want != nil && !want(t) {
+		if want != nil && !want(t) {
 			continue
 		}
 		from, to := under(p.v.Levels[out], boundsOf(t))
@@ -290,7 +260,7 @@ func (p *picker) cheapest(level int, want func(*base.TableMeta) bool) (Job, bool
 			continue
 		}
 		job := p.job(level, p.grow(level, i, from, to), out)
-		if p.allowed(&job) {
+		if p.fits(&job) {
 			best, bestCost = job, cost
 		}
 	}
@@ -313,7 +283,7 @@ func (p *picker) grow(level, i, from, to int) []*base.TableMeta {
 	lo, hi, room := i, i+1, p.joinBytes()-tables[i].Size
 	fits := func(t *base.TableMeta) bool {
 		f, u := under(out, boundsOf(t))
-		if p.busy[t] || t.Size > room || f < from || u > to {
+		if t.Size > room || f < from || u > to {
 			return false
 		}
 		room -= t.Size
@@ -371,30 +341,11 @@ func (p *picker) movable(j *Job) bool {
 
 // droppable reports whether a bottommost merge rids table t of all its tombstones.
 func (p *picker) droppable(t *base.TableMeta) bool {
-	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.OldestSnapshot && !p.in.KeepVersions
+	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.OldestSnapshot
 }
 
 // fits reports whether there is room for what a job writes.
 func (p *picker) fits(j *Job) bool { return p.in.Room == 0 || j.Move || j.Bytes() <= p.in.Room }
-
-// allowed reports whether a job fits, and keeps out of the way of those in progress.
-func (p *picker) allowed(j *Job) bool {
-	if !p.fits(j) {
-		return false
-	}
-	for _, in := range j.Inputs {
-		if slices.ContainsFunc(in.Tables, func(t *base.TableMeta) bool { return p.busy[t] }) {
-			return false
-		}
-	}
-	for i := range p.in.InProgress {
-		other := &p.in.InProgress[i]
-		if other.OutLevel == j.OutLevel && other.OutLevel > 0 && other.hull.meets(j.hull) {
-			return false
-		}
-	}
-	return true
-}
 
 // bounds is a range of keys; open means that high does not belong to it.
 type bounds struct {

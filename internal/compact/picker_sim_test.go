@@ -129,7 +129,7 @@ func (s *sim) step(n uint64) {
 		s.deleteRange(k, k+1+s.rng.Uint64N(n/10))
 	case x < 915:
 		s.ingest(k, 1+s.rng.Uint64N(100))
-	case x < 918 && len(s.in.InProgress) == 0:
+	case x < 918:
 		s.settle(true)
 		s.verify([]uint64{k, k / 2, k + 1})
 	case x < 930 && len(s.snapshots) < 4:
@@ -265,43 +265,5 @@ func TestSimSnapshotHoldsTombstones(t *testing.T) {
 	s.finish(1.2)
 	if s.v.NumTables() != 0 {
 		t.Errorf("left over:\n%s", s.v)
-	}
-}
-
-// Jobs that run side by side never touch the same tables or keys, and finish in
-// any order.
-func TestSimJobsSideBySide(t *testing.T) {
-	most := 0
-	for seed := range seeds(30) {
-		s := newSim(t, 1000+seed)
-		s.in.Codecs = seed%2 == 0
-		s.shape()
-		for range 200 {
-			if len(s.in.InProgress) < 4 {
-				if job, ok := Pick(s.v, s.inputs(s.rng.IntN(2) == 0)); ok {
-					s.checkJob(&job)
-					s.in.InProgress = append(s.in.InProgress, job)
-					most = max(most, len(s.in.InProgress))
-					continue
-				}
-			}
-			if n := len(s.in.InProgress); n > 0 {
-				i := s.rng.IntN(n)
-				job := s.in.InProgress[i]
-				s.in.InProgress = slices.Delete(s.in.InProgress, i, i+1)
-				s.carryOut(&job)
-			}
-			if s.rng.IntN(4) == 0 {
-				s.step(500)
-			}
-		}
-		for _, job := range s.in.InProgress {
-			s.carryOut(&job)
-		}
-		s.in.InProgress = nil
-		s.finish(1.2)
-	}
-	if most < 3 {
-		t.Errorf("at most %d jobs ran at once", most)
 	}
 }

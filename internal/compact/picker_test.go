@@ -39,7 +39,7 @@ func build(t *testing.T, runs [][]*base.TableMeta, levels map[int][]*base.TableM
 
 // quiet is inputs under which everything is flushed and nobody reads the past.
 func quiet(idle bool) Inputs {
-	return Inputs{Idle: idle, OldestSnapshot: 1e6, Flushed: 1e6, TargetFileBytes: 1000, BaseBytes: 10000}
+	return Inputs{Idle: idle, OldestSnapshot: 1e6, TargetFileBytes: 1000, BaseBytes: 10000}
 }
 
 func nums(in Input) (n []uint64) {
@@ -119,21 +119,6 @@ func TestRunsOfLevel0GoTogetherIfTheyOverlap(t *testing.T) {
 	}
 	if job.OutLevel != 6 || len(job.Inputs) != 2 || !job.Bottommost || job.Move || job.OutRun != 0 || job.Reason != ReasonRuns {
 		t.Errorf("job %+v", job)
-	}
-}
-
-func TestUnflushedEntriesKeepTablesInLevel0(t *testing.T) {
-	v := build(t, [][]*base.TableMeta{{tab(10, 0, 5, 100)}, {tab(20, 3, 9, 100)}, {tab(30, 20, 25, 100)}, {tab(40, 30, 35, 100)}}, nil)
-	in := quiet(true)
-	in.Flushed = 15
-	// 10 overlaps 20, which is too new; 30 and 40 are as well.
-	job := mustPick(t, v, in)
-	if job.OutLevel != 0 || job.OutRun != 4 || job.Bottommost {
-		t.Fatalf("job %+v", job)
-	}
-	in.Flushed = 30
-	if got := nums(mustPick(t, v, in).Inputs[0]); len(got) != 3 {
-		t.Fatalf("source %v, want 10, 20 and 30", got)
 	}
 }
 
@@ -252,9 +237,6 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 	in.OldestSnapshot = 4
 	mustRest(t, v, in)
 	in.OldestSnapshot = 1e6
-	in.KeepVersions = true
-	mustRest(t, v, in)
-	in.KeepVersions = false
 	m.Deletes = 4 // in a store of several levels four of a hundred are not worth it
 	mustRest(t, v, in)
 	m.RangeDeletes = 1
@@ -315,35 +297,6 @@ func TestRangeDeletesArePushedDownOnlyWhenIdleAndUseful(t *testing.T) {
 	in.OldestSnapshot = 4
 	mustRest(t, v, in)
 	mustRest(t, v, quiet(false))
-}
-
-func TestTablesInProgressAreLeftAlone(t *testing.T) {
-	v := build(t, nil, map[int][]*base.TableMeta{
-		5: {tab(11, 0, 9, 9500), tab(12, 20, 29, 9500)},
-		6: {tab(1, 0, 9, 30000), tab(2, 20, 29, 30000), tab(4, 50, 90, 70000)},
-	})
-	in := quiet(false)
-	first := mustPick(t, v, in)
-	in.InProgress = []Job{first}
-	second := mustPick(t, v, in)
-	for _, a := range first.Inputs {
-		for _, b := range second.Inputs {
-			for _, n := range nums(a) {
-				for _, m := range nums(b) {
-					if n == m {
-						t.Errorf("table %d is in both jobs", n)
-					}
-				}
-			}
-		}
-	}
-	in.InProgress = append(in.InProgress, second)
-	if job, ok := Pick(v, in); ok {
-		t.Errorf("third job %+v", job)
-	}
-	if Debt(v, in) == 0 {
-		t.Error("work in progress is no debt")
-	}
 }
 
 func TestGrandparentsAreReported(t *testing.T) {

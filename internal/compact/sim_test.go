@@ -124,9 +124,9 @@ func (s *sim) deleteRange(low, high uint64) {
 	s.maybeFlush()
 }
 
-// ingest adds a run to level 0 whose rows share one sequence, while rows older
-// than that are still in the memtable.
+// ingest adds a run to level 0 whose rows share one sequence, behind the memtable that is older.
 func (s *sim) ingest(low, n uint64) {
+	s.flush()
 	s.seq++
 	t := new(simTable)
 	for k := low; k < low+n; k++ {
@@ -250,13 +250,7 @@ func (s *sim) newestIn(ranges []simRange, r simRow) bool {
 
 func (s *sim) inputs(idle bool) Inputs {
 	in := s.in
-	in.Idle, in.OldestSnapshot, in.Flushed = idle, s.oldest(), s.seq
-	for _, r := range s.mem.rows {
-		in.Flushed = min(in.Flushed, r.seq-1)
-	}
-	for _, r := range s.mem.ranges {
-		in.Flushed = min(in.Flushed, r.seq-1)
-	}
+	in.Idle, in.OldestSnapshot = idle, s.oldest()
 	return in
 }
 
@@ -264,9 +258,6 @@ func (s *sim) inputs(idle bool) Inputs {
 // does not get anywhere.
 func (s *sim) settle(idle bool) {
 	s.t.Helper()
-	if len(s.in.InProgress) > 0 {
-		return
-	}
 	limit := 100 + 30*s.v.NumTables()
 	for n := 0; ; n++ {
 		in := s.inputs(idle)
@@ -345,7 +336,6 @@ func (s *sim) checkProgress(job *Job, before, after progress) {
 	switch source := job.Inputs[0].Level; {
 	case job.OutLevel > source:
 	case job.OutLevel == 0 && after.runs < before.runs:
-	case len(s.in.InProgress) > 0:
 	case job.OutLevel == manifest.Bottom && (after.items < before.items || after.tables < before.tables):
 	default:
 		s.t.Fatalf("job %s from level %d to %d changed nothing: %+v, then %+v", job.Reason, source, job.OutLevel, before, after)

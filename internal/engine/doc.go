@@ -11,8 +11,8 @@
 //
 // commit.mu is the commit lock: it guards the active segment, the memtable's
 // single writer, the queue of commits and the publication of States. No
-// input or output happens under it, and nothing is given back but what a failed
-// large transaction held. The ledger's lock serialises edits; it is taken before commit.mu,
+// input or output happens under it but what E8 names, and nothing is given back but
+// what a failed large transaction held. The ledger's lock serialises edits; it is taken before commit.mu,
 // never after.
 //
 // # Invariants

@@ -52,11 +52,11 @@ type Engine struct {
 	fitting compact.Fitting // guarded by merging
 	pace    pace.Pace
 	stalled atomic.Int32 // commits that wait for room
+	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
 	awaited atomic.Bool  // one has waited since the flush that is under way began
 	pressed atomic.Bool  // one has waited while the flush before was
 	drowsiness
-	asleep atomic.Bool  // the compactor looks seldom: who begins a segment wakes it
-	tight  atomic.Int32 // those of them that wait for room on the disk, which only merges make
+	asleep atomic.Bool // the compactor looks seldom: who begins a segment wakes it
 
 	commit committer
 

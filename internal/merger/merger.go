@@ -62,7 +62,7 @@ func (m *Merger) snapshots() tombstone.Stripes {
 // Inputs returns what decides, besides the version, which compaction is due.
 func (m *Merger) Inputs(idle bool) compact.Inputs {
 	in := compact.Inputs{
-		Idle: idle, OldestSnapshot: m.View.Visible(), Flushed: base.MaxSeq, Leftovers: m.Leftovers.All(),
+		Idle: idle, OldestSnapshot: m.View.Visible(), Leftovers: m.Leftovers.All(),
 		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
 	}
 	if s := m.snapshots(); len(s) > 0 {

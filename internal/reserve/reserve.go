@@ -7,7 +7,7 @@
 //
 // # Lifetimes
 //
-// What one process puts aside another may find after a crash; Drop gives it back.
+// What one process puts aside another may find after a crash; Release gives it back.
 package reserve
 
 import (

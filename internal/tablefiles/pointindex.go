@@ -36,7 +36,7 @@ func (f *Files) IndexFits(rows uint64) bool {
 
 // ReserveIndex makes room in the budget for building an index over rows, and
 // reports whether there is any. The caller is outside the epoch, and calls
-// releaseIndex once the index is built.
+// ReleaseIndex once the index is built.
 func (f *Files) ReserveIndex(rows uint64) bool {
 	if !f.IndexFits(rows) {
 		return false
