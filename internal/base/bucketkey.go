@@ -8,9 +8,6 @@ import "math/bits"
 // own keys. Prefixes sort by id, and no prefix is a prefix of another, so every
 // bucket is one contiguous range of keys.
 
-// SystemPrefix is the first byte of keys that belong to the engine itself.
-const SystemPrefix = 0xFF
-
 // MaxKeyBytes is the length limit of an internal key.
 const MaxKeyBytes = 9 + MaxUserKeyBytes
 

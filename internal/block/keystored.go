@@ -15,12 +15,11 @@ const MaxRows = 1<<16 - 1
 // value is ready for use. The caller keeps rows in order and within the limits:
 // MaxRows, FormBound at most MaxPageBytes.
 type KeyBuilder struct {
-	keys     []byte // all keys, whole, one after another
-	ends     []int  // end of each key in keys
-	seqs     []uint64
-	kinds    []uint64
-	valLens  []uint64
-	valBytes int64
+	keys    []byte // all keys, whole, one after another
+	ends    []int  // end of each key in keys
+	seqs    []uint64
+	kinds   []uint64
+	valLens []uint64
 
 	// Of the last Encode.
 	keyLens, shared []uint64
@@ -34,13 +33,10 @@ func (b *KeyBuilder) Rows() int { return len(b.ends) }
 // KeyBytes returns the sum of the lengths of the keys.
 func (b *KeyBuilder) KeyBytes() int { return len(b.keys) }
 
-// ValueBytes returns the sum of the lengths of the values.
-func (b *KeyBuilder) ValueBytes() int64 { return b.valBytes }
-
 // Reset forgets all rows and keeps the memory.
 func (b *KeyBuilder) Reset() {
 	b.keys, b.ends = b.keys[:0], b.ends[:0]
-	b.seqs, b.kinds, b.valLens, b.valBytes = b.seqs[:0], b.kinds[:0], b.valLens[:0], 0
+	b.seqs, b.kinds, b.valLens = b.seqs[:0], b.kinds[:0], b.valLens[:0]
 }
 
 // Add adds a row; key is copied.
@@ -50,7 +46,6 @@ func (b *KeyBuilder) Add(key []byte, seq uint64, kind base.Kind, valueBytes int)
 	b.seqs = append(b.seqs, seq)
 	b.kinds = append(b.kinds, uint64(kind))
 	b.valLens = append(b.valLens, uint64(valueBytes))
-	b.valBytes += int64(valueBytes)
 }
 
 // FormBound returns an upper bound of what FormBytes will be after one more row

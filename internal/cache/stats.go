@@ -11,8 +11,6 @@ type Stats struct {
 	PinnedBytes   int64 // memory behind pages, resident or not, with pins
 	RetiringBytes int64 // memory of unlinked pages that wait for readers to leave
 	ZombieBytes   int64 // memory of unlinked pages that wait for their last Unpin
-	SpareBytes    int64 // memory that is free and counts toward the budget
-	MappedBytes   int64 // address space held
 
 	Misses      uint64 // Fill calls that found no page
 	Fills       uint64 // pages read
@@ -32,8 +30,6 @@ func (c *Cache) Stats() Stats {
 		PinnedBytes:   c.pinned.sum(),
 		RetiringBytes: max(c.retiring.Load(), 0),
 		ZombieBytes:   max(c.zombie.Load(), 0),
-		SpareBytes:    c.heap.Spare(),
-		MappedBytes:   c.heap.Mapped(),
 		Misses:        c.misses.Load(),
 		Fills:         c.fills.Load(),
 		Failures:      c.failures.Load(),

@@ -29,15 +29,14 @@ const currentVersion = 1
 // maxCurrentBytes bounds the line; a number of 20 digits makes 124.
 const maxCurrentBytes = 256
 
-// appendText appends the line.
-func (c current) appendText(dst []byte) []byte {
-	start := len(dst)
-	dst = strconv.AppendInt(append(dst, "cairn "...), currentVersion, 10)
-	dst = append(append(dst, ' '), base.FileName(base.FileManifest, c.Manifest)...)
-	dst = hex.AppendEncode(append(dst, ' '), c.File[:])
-	dst = hex.AppendEncode(append(dst, ' '), c.Store[:])
-	dst = append(dst, ' ')
-	return appendSum(dst, crc32.Checksum(dst[start:], base.Castagnoli))
+// line returns the line.
+func (c current) line() []byte {
+	b := strconv.AppendInt([]byte("cairn "), currentVersion, 10)
+	b = append(append(b, ' '), base.FileName(base.FileManifest, c.Manifest)...)
+	b = hex.AppendEncode(append(b, ' '), c.File[:])
+	b = hex.AppendEncode(append(b, ' '), c.Store[:])
+	b = append(b, ' ')
+	return appendSum(b, crc32.Checksum(b, base.Castagnoli))
 }
 
 // appendSum appends what ends the line, given the checksum of what stands before it.
@@ -45,7 +44,7 @@ func appendSum(dst []byte, sum uint32) []byte {
 	return append(hex.AppendEncode(dst, binary.BigEndian.AppendUint32(nil, sum)), '\n')
 }
 
-// parseCurrent accepts exactly what appendText makes. name is for errors.
+// parseCurrent accepts exactly what current.line makes. name is for errors.
 func parseCurrent(line []byte, name string) (c current, err error) {
 	fields := strings.Split(strings.TrimSuffix(string(line), "\n"), " ")
 	if len(fields) < 3 || fields[0] != "cairn" || !checksummed(line) {
@@ -61,7 +60,7 @@ func parseCurrent(line []byte, name string) (c current, err error) {
 	c.Manifest = num
 	_, err1 := hex.Decode(c.File[:], clip(fields[3]))
 	_, err2 := hex.Decode(c.Store[:], clip(fields[4]))
-	if t != base.FileManifest || err1 != nil || err2 != nil || string(c.appendText(nil)) != string(line) {
+	if t != base.FileManifest || err1 != nil || err2 != nil || string(c.line()) != string(line) {
 		return c, base.Corruptf(name, 0, "malformed line %q", line)
 	}
 	return c, nil
@@ -124,7 +123,7 @@ type candidate struct {
 // candidate writes the file that makes CURRENT name c, with the number num.
 func (c current) candidate(fsys vfs.FS, dir string, num uint64) (*candidate, error) {
 	name := filepath.Join(dir, base.FileName(base.FileTemp, num))
-	line := c.appendText(nil)
+	line := c.line()
 	f, err := startFile(fsys, name, line)
 	if err != nil {
 		return nil, err

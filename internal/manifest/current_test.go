@@ -22,7 +22,7 @@ var someCurrent = current{Manifest: 7, File: testID(0x10), Store: testStore}
 func TestCurrentGoldenLine(t *testing.T) {
 	want := "cairn 1 MANIFEST-000007 101112131415161718191a1b1c1d1e1f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf "
 	want += fmt.Sprintf("%08x\n", crc32.Checksum([]byte(want), base.Castagnoli))
-	if got := string(someCurrent.appendText(nil)); got != want {
+	if got := string(someCurrent.line()); got != want {
 		t.Fatalf("%q, want %q", got, want)
 	}
 	c, err := parseCurrent([]byte(want), "CURRENT")
@@ -30,13 +30,13 @@ func TestCurrentGoldenLine(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	great := current{Manifest: 1<<64 - 1}
-	if n := len(great.appendText(nil)); n > maxCurrentBytes {
+	if n := len(great.line()); n > maxCurrentBytes {
 		t.Errorf("a line can have %d bytes", n)
 	}
 }
 
 func TestCurrentRefusesEveryOtherLine(t *testing.T) {
-	good := string(someCurrent.appendText(nil))
+	good := string(someCurrent.line())
 	try := func(line string) {
 		t.Helper()
 		if c, err := parseCurrent([]byte(line), "CURRENT"); !errors.Is(err, base.ErrCorrupt) {

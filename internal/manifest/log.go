@@ -471,7 +471,7 @@ func (f *file) encode(s *State, parts int) {
 		Type: base.FileManifest, Version: base.FormatVersion, File: f.File, Store: f.Store, Num: f.Manifest,
 	})
 	g := group{id: f.id, ordinal: 1, parts: parts}
-	f.buf = append(f.buf, g.append(nil, int64(len(f.buf)), frame.KindEdit, s.Snapshot().Append(nil))...)
+	f.buf = g.append(f.buf, int64(len(f.buf)), frame.KindEdit, s.Snapshot().Append(nil))
 	f.sum = g.sum
 }
 
@@ -479,7 +479,7 @@ func (f *file) encode(s *State, parts int) {
 func (f *file) seal() {
 	off := int64(len(f.buf))
 	g := group{id: f.id, sum: f.sum, durable: uint64(off), ordinal: 1, parts: 1}
-	f.buf = append(f.buf, g.append(nil, off, frame.KindSeal, nil)...)
+	f.buf = g.append(f.buf, off, frame.KindSeal, nil)
 	f.sum = g.sum
 }
 

@@ -37,7 +37,7 @@ func exampleStore(t testing.TB) (manifest, line []byte) {
 	add(frame.KindEdit, 2, &Edit{LastSeq: 13, Added: []Added{{Level: 0, Run: 4, Table: table}}})
 	add(frame.KindEdit, 3, &Edit{LogStart: 3})
 	add(frame.KindSeal, 3, new(Edit))
-	return f.buf, f.appendText(nil)
+	return f.buf, f.line()
 }
 
 // dump formats bytes as the document shows them.
@@ -301,7 +301,7 @@ func TestUnknownOptionalFieldsAreReadOnly(t *testing.T) {
 	fsys.MkdirAll("db")
 	buf := build(testID(1), []raw{{frame.Header{Kind: frame.KindEdit, Seq: 1}, appendField(segments(2).Append(nil), 60<<1, []byte("new"))}})
 	fsys.WriteFile("db/MANIFEST-000001", buf)
-	fsys.WriteFile("db/CURRENT", current{1, testID(1), testStore}.appendText(nil))
+	fsys.WriteFile("db/CURRENT", current{1, testID(1), testStore}.line())
 	if s, err := Recover(fsys, "db", true); err != nil || len(s.Segments) != 1 {
 		t.Errorf("for reading: %+v, %v", s, err)
 	}
