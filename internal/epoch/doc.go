@@ -64,8 +64,7 @@
 // confirmed the sequence comes after a store to the word. A scan that returns
 // another sequence, or none, has read the word before that store (where it reads
 // the pending mark it waits), hence before that load, and V was loaded before the
-// scan: as visible never decreases, the sequence is >= V. SetSnapshot
-// has no such protection: it is for a sequence that something else protects.
+// scan: as visible never decreases, the sequence is >= V.
 //
 // # Lifetimes
 //

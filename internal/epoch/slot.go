@@ -91,15 +91,6 @@ func (s *Slot) BeginSnapshot(visible *atomic.Uint64) uint64 {
 	return seq
 }
 
-// SetSnapshot publishes seq, which must be below 1<<64 - 2, as this slot's
-// snapshot, replacing the one it has. A concurrent Snapshots may miss it: the
-// caller must know by other means that what seq sees still exists, for example
-// by another snapshot <= seq that outlives this call, or by checking afterwards.
-func (s *Slot) SetSnapshot(seq uint64) {
-	invariants.Assert(seq+1 != snapshotPending && seq+1 != snapshotNone, "snapshot of sequence %#x", seq)
-	s.snapshot.Store(seq + 1)
-}
-
 // Snapshot returns the sequence of this slot's snapshot, 0 if it has none.
 func (s *Slot) Snapshot() uint64 {
 	seq, _ := s.published()

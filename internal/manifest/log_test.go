@@ -295,7 +295,8 @@ func TestEditInParts(t *testing.T) {
 		}
 		s := mustRecover(t, fsys)
 		wantSame(t, s, before)
-		if n > size && (s.Tail.From != size || s.Tail.Bytes == 0 || s.Tail.Bytes > n-size) {
+		some := len(bytes.Trim(buf[size:n], "\x00")) > 0 // a checksum may begin with a zero, which is no tail
+		if some && (s.Tail.From != size || s.Tail.Bytes == 0 || s.Tail.Bytes > n-size) {
 			t.Fatalf("cut at %d: tail %+v", n, s.Tail)
 		}
 	}
