@@ -1,6 +1,7 @@
 package base
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -18,6 +19,9 @@ const (
 	FileTemp                     // 000012.tmp: a file being made; removed at Open
 	FileReserve                  // RESERVE: space kept back for deletes and compaction on a full disk
 )
+
+// FilePath returns the path of the file of the given type and number in a store's directory.
+func FilePath(dir string, t FileType, num uint64) string { return filepath.Join(dir, FileName(t, num)) }
 
 // FileName returns the name of the file of the given type and number.
 func FileName(t FileType, num uint64) string {

@@ -64,7 +64,7 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 // Lock takes the lock, waiting up to timeout. A read-only Open shares it, where it cannot be watched (package follow); it does not
 // make the file, without which nobody can be writing, and then returns nil.
 func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Closer, error) {
-	name := filepath.Join(dir, base.FileName(base.FileLock, 0))
+	name := base.FilePath(dir, base.FileLock, 0)
 	if readOnly {
 		if _, err := fsys.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil

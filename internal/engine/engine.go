@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -96,7 +95,7 @@ type Engine struct {
 }
 
 func (e *Engine) path(t base.FileType, num uint64) string {
-	return filepath.Join(e.cfg.Dir, base.FileName(t, num))
+	return base.FilePath(e.cfg.Dir, t, num)
 }
 
 // newState makes a State. commit.mu is held.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -115,7 +114,7 @@ func (f *Follower) beginWatch() error {
 
 // made reports whether there is a store, as far as can be told.
 func (f *Follower) made() bool {
-	current, err := f.FS.Open(filepath.Join(f.Dir, base.FileName(base.FileCurrent, 0)))
+	current, err := f.FS.Open(base.FilePath(f.Dir, base.FileCurrent, 0))
 	if err == nil {
 		current.Close()
 	}
@@ -224,7 +223,7 @@ func (f *Follower) look() (seen shm.Seen, err error) {
 	return seen, err
 }
 
-func (f *Follower) lockName() string { return filepath.Join(f.Dir, base.FileName(base.FileLock, 0)) }
+func (f *Follower) lockName() string { return base.FilePath(f.Dir, base.FileLock, 0) }
 
 // attempt is one attempt of refresh.
 func (f *Follower) attempt() (now found, err error) {

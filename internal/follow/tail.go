@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -84,7 +83,7 @@ func (s *segment) close() {
 
 // openSegment opens a segment and reads its link.
 func (t *tail) openSegment(rec manifest.Segment) (*segment, error) {
-	name := filepath.Join(t.dir, base.FileName(base.FileLog, rec.Num))
+	name := base.FilePath(t.dir, base.FileLog, rec.Num)
 	f, err := t.fs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open log segment: %w", err)

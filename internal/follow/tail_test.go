@@ -3,7 +3,6 @@ package follow
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -77,7 +76,7 @@ func (w *written) ok(err error) {
 }
 
 func (w *written) name(num uint64) string {
-	return filepath.Join(w.dir, base.FileName(base.FileLog, num))
+	return base.FilePath(w.dir, base.FileLog, num)
 }
 
 // corrupt flips a bit of a segment's file.

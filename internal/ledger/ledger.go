@@ -15,7 +15,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -134,7 +133,7 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 }
 
 func (l *Ledger) retire(manifest uint64) {
-	l.Obsolete.Add(obsolete.File{Path: filepath.Join(l.Dir, base.FileName(base.FileManifest, manifest))})
+	l.Obsolete.Add(obsolete.File{Path: base.FilePath(l.Dir, base.FileManifest, manifest)})
 }
 
 // FirstProvisional returns the number of the first provisional log segment, 0 if there is none: a

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -49,7 +48,7 @@ type Files struct {
 
 // Path returns the name of a segment's file.
 func (f *Files) Path(num uint64) string {
-	return filepath.Join(f.Dir, base.FileName(base.FileLog, num))
+	return base.FilePath(f.Dir, base.FileLog, num)
 }
 
 // Form is what the file of a segment is to be like.

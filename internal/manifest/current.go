@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +77,7 @@ func checksummed(line []byte) bool {
 // readCurrent reads and parses CURRENT. If there is none but files that prove
 // there was one, that is corruption; otherwise the error matches fs.ErrNotExist.
 func readCurrent(fsys vfs.FS, dir string) (current, error) {
-	name := filepath.Join(dir, base.FileName(base.FileCurrent, 0))
+	name := base.FilePath(dir, base.FileCurrent, 0)
 	b, err := readFile(fsys, name, maxCurrentBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		if lost := lostCurrent(fsys, dir); lost != nil {
@@ -122,7 +121,7 @@ type candidate struct {
 
 // candidate writes the file that makes CURRENT name c, with the number num.
 func (c current) candidate(fsys vfs.FS, dir string, num uint64) (*candidate, error) {
-	name := filepath.Join(dir, base.FileName(base.FileTemp, num))
+	name := base.FilePath(dir, base.FileTemp, num)
 	line := c.line()
 	f, err := startFile(fsys, name, line)
 	if err != nil {
@@ -146,7 +145,7 @@ func (c *candidate) drop() {
 // install makes the file, which has been synced, CURRENT, atomically and durably. The error
 // matches base.ErrPoisoned if what CURRENT names now cannot be known for sure.
 func (c *candidate) install() error {
-	name := filepath.Join(c.dir, base.FileName(base.FileCurrent, 0))
+	name := base.FilePath(c.dir, base.FileCurrent, 0)
 	if err := c.f.Close(); err != nil {
 		c.fsys.Remove(c.name)
 		return poisoned("close of "+c.name, err)

@@ -3,7 +3,6 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -484,7 +483,7 @@ func (f *file) seal() {
 }
 
 func (f *file) path(dir string) string {
-	return filepath.Join(dir, base.FileName(base.FileManifest, f.Manifest))
+	return base.FilePath(dir, base.FileManifest, f.Manifest)
 }
 
 // install makes the file and its name durable, then, when ready returns, makes CURRENT name it, and

@@ -110,7 +110,7 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 			return err
 		}
 		if lost {
-			return base.Corruptf(filepath.Join(dir, base.FileName(base.FileCurrent, 0)), -1, "missing, but %s is there", name)
+			return base.Corruptf(base.FilePath(dir, base.FileCurrent, 0), -1, "missing, but %s is there", name)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -53,7 +52,7 @@ func recoverOnce(fsys vfs.FS, dir string) (*State, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	name := filepath.Join(dir, base.FileName(base.FileManifest, c.Manifest))
+	name := base.FilePath(dir, base.FileManifest, c.Manifest)
 	buf, err := readFile(fsys, name, maxManifestBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, base.Corruptf(name, -1, "the manifest that CURRENT names is missing")

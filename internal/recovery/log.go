@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -130,7 +129,7 @@ func (r *Log) Dropped() manifest.Dropped {
 }
 
 func (r *Log) path(num uint64) string {
-	return filepath.Join(r.Dir, base.FileName(base.FileLog, num))
+	return base.FilePath(r.Dir, base.FileLog, num)
 }
 
 // load reads every live segment.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,7 +59,7 @@ func compressors() int {
 
 // Path returns the name of a table's file.
 func (f *Files) Path(num uint64) string {
-	return filepath.Join(f.Dir, base.FileName(base.FileTable, num))
+	return base.FilePath(f.Dir, base.FileTable, num)
 }
 
 // Write runs a merge into new tables of a level and opens them, durable with their
