@@ -7,19 +7,35 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
+// Asked is what somebody has asked to be compacted: what was committed up to LastSeq, the tables with it that
+// overlap [Low, High) (nil: no bound).
+type Asked struct {
+	Low, High []byte
+	LastSeq   uint64
+	NextNum   uint64 // of files then: tables whose rows have no sequences any more are told by their numbers
+}
+
+// wants reports whether a table may hold something of that.
+func (a *Asked) wants(t *base.TableMeta) bool {
+	old := t.MinSeq <= a.LastSeq
+	if t.MaxSeq == 0 {
+		old = t.Num < a.NextNum
+	}
+	return old && t.Overlaps(a.Low, a.High)
+}
+
 // Manual returns the next job of a compaction somebody has asked for: one that
-// brings tables that overlap [low, high) (nil: no bound) closer to the bottom, or
-// rids those at the bottom of tombstones, or compresses them well. After enough of them
-// there is none left.
-func Manual(v *manifest.Version, low, high []byte, in Inputs) (Job, bool) {
+// brings tables closer to the bottom, or rids those at the bottom of tombstones, or compresses them
+// well. After enough of them there is none left, however much is committed meanwhile.
+func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 	p := newPicker(v, in)
-	want := func(t *base.TableMeta) bool { return t.Overlaps(low, high) }
+	want := a.wants
 	job, ok := p.intoBase(func(c cluster) bool { return slices.ContainsFunc(c.tables, want) })
 	for level := 1; level < manifest.Bottom && !ok; level++ {
 		job, ok = p.cheapest(level, want)
 	}
 	if !ok {
-		job, ok = p.cleanRange(low, high)
+		job, ok = p.cleanRange(a.Low, a.High)
 	}
 	job.Reason = ReasonManual
 	return job, ok

@@ -263,7 +263,7 @@ func TestQuickTablesAreCompressedWell(t *testing.T) {
 	if debt := Debt(v, in); debt != 30000 {
 		t.Errorf("debt %d, want the table's size", debt)
 	}
-	if asked, ok := Manual(v, nil, nil, in); !ok || nums(asked.Inputs[0])[0] != 6 {
+	if asked, ok := Manual(v, Asked{LastSeq: 1e6}, in); !ok || nums(asked.Inputs[0])[0] != 6 {
 		t.Errorf("asked for: %+v %v", asked, ok)
 	}
 	in.Idle = false
@@ -323,5 +323,28 @@ func TestDebtGrowsWithWhatIsToDo(t *testing.T) {
 			t.Errorf("%d runs: debt %d after %d", n, debt, last)
 		}
 		last = debt
+	}
+}
+
+// TestManualEnds: what was flushed after a compaction was asked for is not part of it, or there would always be more.
+func TestManualEnds(t *testing.T) {
+	since := tab(7, 0, 10, 100)
+	since.MinSeq = 6
+	v := build(t, [][]*base.TableMeta{{since}}, map[int][]*base.TableMeta{6: {tab(1, 0, 20, 1000)}})
+	if job, ok := Manual(v, Asked{LastSeq: 5, NextNum: 100}, quiet(true)); ok {
+		t.Errorf("job %+v", job)
+	}
+	if _, ok := Manual(v, Asked{LastSeq: 6}, quiet(true)); !ok {
+		t.Error("no job for what was there")
+	}
+	since.MinSeq, since.MaxSeq = 0, 0 // as of rows that everybody sees
+	if job, ok := Manual(v, Asked{LastSeq: 5, NextNum: 7}, quiet(true)); ok {
+		t.Errorf("job %+v", job)
+	}
+	if _, ok := Manual(v, Asked{LastSeq: 5, NextNum: 8}, quiet(true)); !ok {
+		t.Error("no job for what was there, without sequences")
+	}
+	if _, ok := Manual(v, Asked{Low: simKey(11), LastSeq: 6, NextNum: 8}, quiet(true)); ok {
+		t.Error("job for another range")
 	}
 }

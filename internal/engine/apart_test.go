@@ -23,7 +23,7 @@ func TestFlushApart(t *testing.T) {
 		for _, key := range keys {
 			putOne(t, e, key, 1000, false)
 		}
-		if err := e.flushAll(t.Context()); err != nil {
+		if _, err := e.flushAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var h *tree.Handle // the one just written; in level 0 it may stand below the others

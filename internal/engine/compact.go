@@ -19,11 +19,13 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	if e.cfg.ReadOnly {
 		return base.ErrReadOnly
 	}
-	if err := e.flushAll(ctx); err != nil {
+	last, err := e.flushAll(ctx)
+	if err != nil {
 		return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 	}
+	asked := compact.Asked{Low: low, High: high, LastSeq: last, NextNum: e.ledger.TakeNum()}
 	for ctx.Err() == nil {
-		did, err := e.compactRange(low, high)
+		did, err := e.compactRange(asked)
 		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
 			continue
 		}
@@ -37,19 +39,20 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	return ctx.Err()
 }
 
-// flushAll seals the active memtable and flushes what has been committed by then, or until ctx is done.
-func (e *Engine) flushAll(ctx context.Context) error {
+// flushAll seals the active memtable and flushes what has been committed by then, up to the sequence it returns, or until
+// ctx is done.
+func (e *Engine) flushAll(ctx context.Context) (last uint64, err error) {
 	c := &e.commit
 	c.mu.Lock()
 	for c.mem != nil && c.mem.Len() > 0 {
 		if err := e.refuse(); err != nil {
 			c.mu.Unlock()
-			return err
+			return 0, err
 		}
 		ok, err := e.makeSegment(0)
 		if err != nil {
 			c.mu.Unlock()
-			return err
+			return 0, err
 		}
 		if ok {
 			end, sum := c.lastEnd()
@@ -58,27 +61,27 @@ func (e *Engine) flushAll(ctx context.Context) error {
 		}
 	}
 	c.flushRest = true
-	last := c.nextSeq - 1
+	last = c.nextSeq - 1
 	c.mu.Unlock()
 	for done := false; !done && ctx.Err() == nil; {
 		did, err := e.flushOldest()
 		if err != nil || !did {
-			return err
+			return last, err
 		}
 		c.mu.Lock()
 		done = !e.State().WaitsUpTo(last, c.mem)
 		c.mu.Unlock()
 	}
-	return nil
+	return last, nil
 }
 
 // compactRange runs one job of a manual compaction.
-func (e *Engine) compactRange(low, high []byte) (bool, error) {
+func (e *Engine) compactRange(asked compact.Asked) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	rs := e.State()
 	e.merger.Survey(rs)
-	job, ok := compact.Manual(rs.Version, low, high, e.merger.Inputs(true))
+	job, ok := compact.Manual(rs.Version, asked, e.merger.Inputs(true))
 	if !ok {
 		return false, nil
 	}

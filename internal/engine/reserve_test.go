@@ -137,7 +137,7 @@ func runsOfLevel0(t *testing.T) (*Engine, *memfs.FS) {
 				t.Fatal(err)
 			}
 		}
-		if err := e.flushAll(t.Context()); err != nil {
+		if _, err := e.flushAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,7 +147,7 @@ func runsOfLevel0(t *testing.T) (*Engine, *memfs.FS) {
 	}
 	e.beginSmall()
 	e.commit.mu.Unlock()
-	if err := e.flushAll(t.Context()); err != nil { // of the segment before the small one
+	if _, err := e.flushAll(t.Context()); err != nil { // of the segment before the small one
 		t.Fatal(err)
 	}
 	eventually(t, "one log file is left", func() bool {

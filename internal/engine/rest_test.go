@@ -206,7 +206,7 @@ func TestLoneRunStays(t *testing.T) {
 	e := mustOpen(t, indexTestConfig(t.TempDir(), 64<<20))
 	holdMerges(t, e)
 	restingCommit(t, e, '0', 5000)
-	if err := e.flushAll(context.Background()); err != nil {
+	if _, err := e.flushAll(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	e.NoteWalked(1 << 20)
@@ -278,7 +278,7 @@ func TestCloseInHasteOfOthers(t *testing.T) {
 	dir = t.TempDir()
 	e = mustOpen(t, indexTestConfig(dir, 64<<20))
 	restingCommit(t, e, 'x', 5000)
-	if err := e.flushAll(t.Context()); err != nil {
+	if _, err := e.flushAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	restingCommit(t, e, 'y', 600)

@@ -41,12 +41,10 @@ func (r *ReadSet) checkRecord(rec *memtable.Record) *Conflict {
 // InRange reports whether key lies in a range that was read.
 func (r *ReadSet) InRange(key []byte) bool { return len(r.Ranges()) > 0 && r.ranges.holds(key) }
 
-// CheckRange looks for a conflict with a deletion of [low, high).
+// CheckRange looks for a conflict with a deletion of [low, high). It puts the keys in order first, if they are not (Order).
 func (r *ReadSet) CheckRange(low, high []byte, seq uint64) *Conflict {
-	for i := range r.list {
-		if k := r.Key(i); bytes.Compare(k, low) >= 0 && bytes.Compare(k, high) < 0 {
-			return &Conflict{Low: bytes.Clone(k), Seq: seq}
-		}
+	if k := r.in(low, high); k != nil {
+		return &Conflict{Low: bytes.Clone(k), Seq: seq}
 	}
 	if len(r.Ranges()) > 0 && r.ranges.overlap(low, high) {
 		return &Conflict{Low: bytes.Clone(low), High: bytes.Clone(high), Seq: seq}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"slices"
+	"sort"
 )
 
 // points is a hash set of exact keys. The zero value is empty.
@@ -11,6 +12,7 @@ type points struct {
 	keys  []byte   // the keys, one behind the other, each with a zero byte behind it
 	list  []point  // has capacity for two thirds of the slots
 	slots []uint32 // 1 + index of a key by tag; 0: free
+	order []uint32 // of the keys, if it is as long as list: see Order
 }
 
 type point struct {
@@ -131,6 +133,37 @@ func (p *points) mayHave(tag uint32) bool {
 	return false
 }
 
+// fewKeys are looked through one by one.
+const fewKeys = 64
+
+// Ordered reports whether a key that lies in a range is found at once.
+func (p *points) Ordered() bool { return len(p.list) <= fewKeys || len(p.order) == len(p.list) }
+
+// Order puts the keys in order, so that one that lies in a range is found at once, until there are more.
+func (p *points) Order() {
+	if !p.Ordered() {
+		p.order = p.ordered()
+	}
+}
+
+// in returns a key of [low, high), nil if there is none.
+func (p *points) in(low, high []byte) []byte {
+	if len(p.list) <= fewKeys {
+		for i := range p.list {
+			if k := p.Key(i); bytes.Compare(k, low) >= 0 && bytes.Compare(k, high) < 0 {
+				return k
+			}
+		}
+		return nil
+	}
+	p.Order()
+	i := sort.Search(len(p.order), func(i int) bool { return bytes.Compare(p.Key(int(p.order[i])), low) >= 0 })
+	if i == len(p.order) || bytes.Compare(p.Key(int(p.order[i])), high) >= 0 {
+		return nil
+	}
+	return p.Key(int(p.order[i]))
+}
+
 // ordered returns the indexes of the keys in the order of the keys.
 func (p *points) ordered() []uint32 {
 	order := make([]uint32, len(p.list))
@@ -143,5 +176,5 @@ func (p *points) ordered() []uint32 {
 
 func (p *points) reset() {
 	clear(p.slots)
-	p.keys, p.list = p.keys[:0], p.list[:0]
+	p.keys, p.list, p.order = p.keys[:0], p.list[:0], nil
 }

@@ -244,6 +244,9 @@ func (r *Rows) span(sources []iterator.Source) bool {
 	var first, last []byte
 	for _, s := range sources {
 		if !s.It.First() {
+			if s.It.Err() != nil {
+				return false // it may be there the next time
+			}
 			continue
 		}
 		if key := s.It.Key(); first == nil || bytes.Compare(key, first) < 0 {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -56,6 +57,13 @@ func (rs *State) Changes(after, upTo uint64, f func(kind base.Kind, key, end []b
 	}
 }
 
+// MemoryDeletesRanges reports whether a memtable with a record of sequence seq or a greater one deletes ranges.
+func (rs *State) MemoryDeletesRanges(seq uint64) bool {
+	return slices.ContainsFunc(rs.Layers, func(l *Layer) bool {
+		return l.Mem != nil && l.Mem.Len() > 0 && l.Mem.LastSeq() >= seq && l.Mem.HasRangeDeletes()
+	})
+}
+
 // CheckMemory checks reads against the memtables' records above checked.
 func (rs *State) CheckMemory(reads *mvcc.ReadSet, checked uint64) *mvcc.Conflict {
 	for _, l := range rs.Layers {
@@ -102,15 +110,15 @@ func (h *Handle) check(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*
 
 func (h *Handle) checkKeys(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
 	newest := base.Visibility{Snapshot: base.MaxSeq}
-	slot.Enter()
-	defer slot.Exit()
 	for i := range reads.Len() {
 		key := reads.Key(i)
 		if !h.Meta.Contains(key) {
 			continue
 		}
 		var row table.Row
+		slot.Enter() // for one key: pages that give way in an epoch are not free before its end
 		ok, err := h.Get(&row, key, base.Hash(key), newest)
+		slot.Exit()
 		if err != nil {
 			return nil, err
 		}

@@ -11,12 +11,15 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/sorted"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // sortNow sorts the rows that there are, whatever has been walked.
@@ -594,5 +597,49 @@ func TestSortedRowsPinLittle(t *testing.T) {
 	t.Logf("%d KB of %d tables", pinned>>10, tables)
 	if tables < 10 || pinned > 400<<10 {
 		t.Errorf("%d tables, %d bytes are pinned", tables, pinned)
+	}
+}
+
+// TestSortedRowsOfUnreadableTables: rows are sorted of all that there is, or not at all, whichever read fails. What
+// all keys begin with is wrong where one of the tables was left out.
+func TestSortedRowsOfUnreadableTables(t *testing.T) {
+	disk := memfs.New()
+	disk.StopJournal()
+	faults := faultfs.New(disk)
+	e := openEngine(t, faults, 64<<20)
+	value := bytes.Repeat([]byte{'v'}, 100)
+	put := func(key string, n int) {
+		for i := range n {
+			check(t, Put(e, bucket, fmt.Appendf(nil, key, i), value))
+		}
+	}
+	put("k/what many begin with/%04d", 300)
+	put("b%d", 300)
+	check(t, e.Close())
+	e = openEngine(t, faults, 64<<20)
+	check(t, Put(e, bucket, []byte("k/what many begin with/0007"), value))
+	for n, failed := int64(1), true; failed; n++ {
+		rule := faults.Add(faultfs.Rule{Kinds: faultfs.Read, Name: "*.sst", At: n, Do: faultfs.Fail(syscall.EIO)})
+		sortNow(e)
+		failed = rule.Fired() > 0
+		faults.Heal()
+		tx, err := Begin(e, false)
+		check(t, err)
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		if !it.Seek([]byte("\x00b100")) || string(it.Key()) != "\x00b100" {
+			t.Errorf("read %d failed: %q, %v", n, it.Key(), it.Err())
+		}
+		rows := 0
+		for ok := it.First(); ok; ok = it.Next() {
+			rows++
+		}
+		if rows != 600 || it.Err() != nil {
+			t.Errorf("read %d failed: %d rows, %v", n, rows, it.Err())
+		}
+		it.Close()
+		tx.Rollback()
+		if n == 1 && !failed {
+			t.Fatal("nothing is read of tables")
+		}
 	}
 }
