@@ -165,17 +165,19 @@ func TestLogsAreFetched(t *testing.T) {
 			return e.oldestSealed() == nil || !scarce
 		})
 		twice := func() (n int) {
+			disk.mu.Lock()
+			defer disk.mu.Unlock()
 			for _, times := range disk.times {
 				n += times / 2
 			}
 			return n
 		}
-		disk.mu.Lock()
 		flushed := twice()
-		disk.mu.Unlock()
+		disk.mu.Lock()
 		if enough := len(disk.times) / 2; scarce && flushed < enough || !scarce && flushed > 0 {
 			t.Errorf("scarce: %v: fetched: %v", scarce, disk.times)
 		}
+		disk.mu.Unlock()
 		release()
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
