@@ -9,8 +9,8 @@ import (
 	"github.com/cairndb/cairn/internal/reserve"
 )
 
-// Compact flushes and merges everything that overlaps [low, high) down to the
-// last level, and then works off what debt is left.
+// Compact flushes what has been committed by now, and merges what of that overlaps [low, high) down to the
+// last level.
 func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	if err := e.Hold(); err != nil {
 		return err

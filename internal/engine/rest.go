@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/merger"
@@ -192,7 +191,6 @@ func (e *Engine) NoteWalked(n int) {
 	}
 	if e.View.NoteWalked(n) {
 		e.background.Go(func() { e.SortRows(e.mustStop) })
-		runtime.Gosched() // where scans keep all processors busy it would be its turn after 10 ms, and until then they take longer
 	}
 }
 

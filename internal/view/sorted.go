@@ -44,17 +44,14 @@ func (v *View) NoteWalked(n int) bool {
 		return false
 	}
 	entries := rs.Entries()
-	price := max(entries/walkedShare, leastWalked)
-	v.rows.due.Store(price)
+	due := max(entries/walkedShare, leastWalked)
+	v.rows.due.Store(due)
 	switch r := v.Sorted(rs, v.Visible()); {
-	case walked < price:
+	case walked < due:
 		return false
-	case len(rs.Runs) == 0 || len(rs.Runs)+len(rs.Layers) < 2 || entries > int64(v.mostRows()):
+	case len(rs.Runs) == 0 || len(rs.Runs)+len(rs.Layers) < 2 || entries > int64(v.mostRows()),
+		r != nil && v.Visible()-r.Snapshot < uint64(r.Len()/laterShare):
 		v.rows.walked.Store(0)
-		return false
-	case r != nil && v.Visible()-r.Snapshot < uint64(r.Len()/laterShare):
-		v.rows.walked.Store(price) // it is paid for once these go
-		v.rows.due.Store(price + leastWalked)
 		return false
 	}
 	return v.rows.building.CompareAndSwap(false, true)
