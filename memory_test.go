@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -41,6 +42,50 @@ func TestMemoryIsABound(t *testing.T) {
 		check(t, db.Close())
 		if most > c.memory {
 			t.Errorf("values of %d bytes: %d of %d bytes used", c.value, most, c.memory)
+		}
+	}
+}
+
+// TestValidationKeepsToMemory: thousands of keys that a transaction has read are looked up in tables larger than Memory when it
+// commits, since what others wrote meanwhile has left the memtables. The pages of one key are free again for the next.
+func TestValidationKeepsToMemory(t *testing.T) {
+	large(t)
+	const pairs = 60_000
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 8 << 20, Durability: cairn.Relaxed})
+	rng, value := rand.NewChaCha8([32]byte{1}), make([]byte, 1000)
+	key := func(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
+	for i := range pairs {
+		rng.Read(value)
+		check(t, db.Put(key(i), value))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	tx, err := db.Begin(true)
+	check(t, err)
+	for i := 0; i < pairs; i += 10 {
+		if _, err := tx.Has(key(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, tx.Put([]byte("of the transaction"), nil))
+	for i := 5; i < pairs; i += 10 {
+		check(t, db.Put(key(i), value))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	done, most := make(chan error), int64(0)
+	go func() { done <- tx.Commit() }()
+	for {
+		select {
+		case err := <-done:
+			check(t, err)
+			s := db.Stats()
+			if most = max(most, s.MemoryUsed); most > s.MemoryLimit {
+				t.Errorf("%d bytes of %d were used", most, s.MemoryLimit)
+			}
+			return
+		case <-time.After(100 * time.Microsecond):
+			most = max(most, db.Stats().MemoryUsed)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // logs returns the names of the log segments in a store's directory, and the bytes of
@@ -271,4 +272,37 @@ func TestScannedStoreIsMerged(t *testing.T) {
 	if err := db.View(func(tx *cairn.Tx) error { check(tx, 2); return nil }); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCompactEndsBesideAWriter: Compact is of what was committed before the call. What a writer adds meanwhile, faster than it
+// merges, does not keep it from ending.
+func TestCompactEndsBesideAWriter(t *testing.T) {
+	large(t)
+	const pairs, most = 20_000, 400_000
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 8 << 20, Durability: cairn.Relaxed})
+	put := func(i int) {
+		value := make([]byte, 1000)
+		rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}).Read(value)
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i*7919%pairs), value))
+	}
+	for i := range pairs {
+		put(i)
+	}
+	var ended atomic.Bool
+	done := make(chan error)
+	go func() {
+		err := db.Compact(t.Context(), cairn.Range{})
+		ended.Store(true)
+		done <- err
+	}()
+	written := 0
+	for ; written < most && !ended.Load(); written++ {
+		put(written)
+	}
+	if written == most {
+		t.Errorf("Compact had not returned after %d puts", most)
+	}
+	check(t, <-done)
 }
