@@ -283,7 +283,7 @@ func FuzzKeyPage(f *testing.F) {
 		f.Add(build(randomRows(rand.New(rand.NewPCG(seed, 1)))).Encode(nil))
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		n, err := FormBytes(stored)
+		n, err := formBytes(stored)
 		if err != nil {
 			return
 		}
@@ -374,4 +374,16 @@ func TestExpandLimits(t *testing.T) {
 			t.Errorf("keys of up to %d bytes: %v", n, err)
 		}
 	}
+}
+
+// formBytes returns the size of the form that Expand makes of a stored key page.
+func formBytes(stored []byte) (int, error) {
+	s, err := parseKeys(stored)
+	if err != nil {
+		return 0, err
+	}
+	if n := s.layout().size; n <= MaxPageBytes {
+		return n, nil
+	}
+	return 0, errLimits
 }

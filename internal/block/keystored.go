@@ -157,18 +157,6 @@ func (s *storedKeys) layout() layout {
 	return newLayout(s.rows, s.keyBytes, !s.keyLen.constant(), !s.val.constant(), s.seqHigh-s.seqLow, !s.kind.constant())
 }
 
-// FormBytes returns the size of the form that Expand makes of a stored key page.
-func FormBytes(stored []byte) (int, error) {
-	s, err := parseKeys(stored)
-	if err != nil {
-		return 0, err
-	}
-	if n := s.layout().size; n <= MaxPageBytes {
-		return n, nil
-	}
-	return 0, errLimits
-}
-
 // Expand makes the form in memory of a stored key page in form, all of which is
 // written. It fails if form does not have the right size or rows are not in order.
 func Expand(form, stored []byte) error {

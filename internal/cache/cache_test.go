@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -498,16 +497,6 @@ func TestDropAll(t *testing.T) {
 	}
 	if st := f.Stats(); st.ResidentBytes != 0 || f.heap.InUse() != 0 || st.Evictions != 0 {
 		t.Errorf("%+v", st)
-	}
-}
-
-func TestHeapPageNeedsNoCache(t *testing.T) {
-	data := []byte("bytes of the Go heap")
-	p := NewHeapPage(data)
-	p.Unpin()
-	p.Pin()
-	if !bytes.Equal(p.Data(), data) || p.Pins() != 0 {
-		t.Errorf("%q, %d pins", p.Data(), p.Pins())
 	}
 }
 

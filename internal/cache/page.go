@@ -29,7 +29,7 @@ const (
 // bytes are immutable. All methods may be called from any goroutine.
 type Page struct {
 	data    []byte
-	cache   *Cache // nil: the bytes are on the Go heap, see NewHeapPage
+	cache   *Cache
 	slot    *Slot
 	state   atomic.Int64  // pins and flags, see the argument in the package comment
 	touched atomic.Uint32 // 1: used since the clock hand last passed
@@ -45,11 +45,6 @@ type Page struct {
 	once  bool  // read for one row while memory was scarce
 }
 
-// NewHeapPage wraps data, which lies on the Go heap and must not change any
-// more, so that readers which bypass the cache can treat all pages alike. It is
-// in no slot; the collector frees it; Pin and Unpin do nothing.
-func NewHeapPage(data []byte) *Page { return &Page{data: data} }
-
 // Data returns the page's bytes, which nobody may modify. They are valid inside
 // the epoch in which the page was loaded, and while the page is pinned.
 func (p *Page) Data() []byte {
@@ -63,9 +58,6 @@ func (p *Page) Data() []byte {
 // the epoch and even if the page is evicted. It is legal inside the epoch in
 // which the page was loaded, or while the caller holds another pin of it.
 func (p *Page) Pin() {
-	if p.cache == nil {
-		return
-	}
 	n := p.state.Add(1)
 	if n&pinMask == 1 {
 		p.cache.pinned.add(p, p.cost)
@@ -78,9 +70,6 @@ func (p *Page) Pin() {
 // Unpin ends one Pin. The last Unpin of a page that was evicted meanwhile frees
 // it.
 func (p *Page) Unpin() {
-	if p.cache == nil {
-		return
-	}
 	n := p.state.Add(-1)
 	if invariants.Enabled && n&pinMask == pinMask {
 		panic("cairn: cache.Page: Unpin without Pin")

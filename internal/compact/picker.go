@@ -379,8 +379,6 @@ func (b bounds) before(key []byte) bool {
 	return c < 0 || c == 0 && b.open
 }
 
-func (b bounds) meets(o bounds) bool { return !b.before(o.low) && !o.before(b.low) }
-
 // under returns the index range of the tables, sorted and free of overlap, that meet b.
 func under(tables []*base.TableMeta, b bounds) (from, to int) {
 	from = sort.Search(len(tables), func(i int) bool { return !tables[i].EndsBefore(b.low) })

@@ -372,6 +372,8 @@ func (s *sim) checkJob(job *Job) {
 	}
 }
 
+func (b bounds) meets(o bounds) bool { return !b.before(o.low) && !o.before(b.low) }
+
 func hullMeets(job *Job, t *base.TableMeta) bool { return job.hull.meets(boundsOf(t)) }
 
 func anyMeets(tables []*base.TableMeta, t *base.TableMeta) bool {
