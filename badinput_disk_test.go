@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -154,4 +155,23 @@ func TestFailedSync(t *testing.T) {
 		t.Errorf("%q, %v", v, err)
 	}
 	put(t, db, "a", "3")
+}
+
+// TestNoEventAfterClose: Close waits for whoever is being told of a failure.
+func TestNoEventAfterClose(t *testing.T) {
+	f := faultfs.New(memfs.New())
+	var told atomic.Int32
+	db, err := cairn.Open("/db", &cairn.Options{FS: f, OnEvent: func(e cairn.Event) {
+		if e.Kind == cairn.EventBackgroundError {
+			time.Sleep(50 * time.Millisecond)
+			told.Add(1)
+		}
+	}})
+	check(t, err)
+	f.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: "*.log", Do: faultfs.Fail(syscall.EIO)})
+	expect(t, db.Put([]byte("k"), nil), cairn.ErrPoisoned)
+	expect(t, db.Close(), cairn.ErrPoisoned)
+	if told.Load() == 0 {
+		t.Error("Close returned before it was told why the store is poisoned")
+	}
 }

@@ -108,7 +108,8 @@ type Options struct {
 	Logger *slog.Logger
 
 	// OnEvent is called for every background event, from several goroutines, and
-	// must return soon. It must not call the store.
+	// must return soon. It must not call the store. After Close has returned it is
+	// not called any more.
 	OnEvent func(Event)
 }
 

@@ -80,6 +80,7 @@ type Engine struct {
 
 	background   sync.WaitGroup
 	removing     sync.WaitGroup // of files, at the end of Close
+	events       sync.WaitGroup // that emitAside tells of
 	stop         context.CancelFunc
 	stopped      context.Context
 	stopIndexing context.CancelFunc // before Close makes tables that nobody reads

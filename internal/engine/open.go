@@ -241,6 +241,7 @@ func (e *Engine) giveBack() error {
 	}
 	errs = append(errs, e.ledger.Close())
 	e.removing.Wait()
+	e.events.Wait()
 	e.logs.Close()
 	e.shown.End()
 	if e.lock != nil {

@@ -148,7 +148,7 @@ func (e *Engine) stall() error {
 	waited := time.Since(start)
 	e.counters.StallNanos.Add(int64(waited))
 	if waited > stallEvent {
-		go e.emit(report.Event{Kind: report.EventStall, Duration: waited})
+		e.emitAside(report.Event{Kind: report.EventStall, Duration: waited})
 	}
 	return nil
 }

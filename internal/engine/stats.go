@@ -55,6 +55,9 @@ func (e *Engine) addCommits(s *report.Stats, rs *tree.State) {
 	s.CompactionDebt, s.LoggedBytes = debt+e.restlessBytes(rs), e.commit.logged
 }
 
+// emitAside is emit for those who hold commit.mu.
+func (e *Engine) emitAside(ev report.Event) { e.events.Go(func() { e.emit(ev) }) }
+
 func (e *Engine) emit(ev report.Event) {
 	ev.Time = time.Now()
 	e.counters.Count(ev)

@@ -245,7 +245,7 @@ func (e *Engine) poison(why error) {
 		if c.failed = why; !errors.Is(why, base.ErrPoisoned) {
 			c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
 		}
-		go e.emit(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
+		e.emitAside(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
 	}
 	c.wakeAll()
 	c.queue.Conclude(c.queue.Take(), fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
