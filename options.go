@@ -78,7 +78,7 @@ type Options struct {
 	Durability Durability
 
 	// SyncInterval is how often relaxed commits are synced in the background.
-	// Default: one second.
+	// Default: one second. At least a millisecond passes.
 	SyncInterval time.Duration
 
 	// Memory bounds, in bytes, what the store keeps in memory: memtables,

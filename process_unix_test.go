@@ -326,3 +326,33 @@ func whenFree(t *testing.T, name string, args ...string) {
 		}
 	}
 }
+
+// TestReadsOnAFullTmpfs: a store that was closed can be read where there is no space at all.
+func TestReadsOnAFullTmpfs(t *testing.T) {
+	dir := mountTmpfs(t, "size=8m")
+	store := filepath.Join(dir, "store")
+	db := openAt(t, store, &cairn.Options{Memory: 4 << 20})
+	put(t, db, "a", "1")
+	check(t, db.Close())
+	fillTo(t, filepath.Join(dir, "fill"))
+	reader := openAt(t, store, &cairn.Options{Memory: 4 << 20, ReadOnly: true})
+	wantValue(t, reader, "a", "1")
+	check(t, reader.Close())
+}
+
+// fillTo makes a file that takes what space there is, down to the last byte, and returns its size.
+func fillTo(t *testing.T, name string) (size int64) {
+	t.Helper()
+	f, err := os.Create(name)
+	check(t, err)
+	defer f.Close()
+	for _, piece := range []int{1 << 16, 128} {
+		for err = nil; err == nil; {
+			var n int
+			n, err = f.Write(make([]byte, piece))
+			size += int64(n)
+		}
+		expect(t, err, syscall.ENOSPC)
+	}
+	return size
+}

@@ -112,3 +112,60 @@ func TestTransactionOfRangeDeletes(t *testing.T) {
 	wantValue(t, db, "key000000000", "")
 	wantValue(t, db, "key000000002", "v")
 }
+
+// TestLongTransactionOfRangeDeletes: one that would fit into the log, but others would wait for its range deletes to be put in
+// order, goes to tables first.
+func TestLongTransactionOfRangeDeletes(t *testing.T) {
+	large(t)
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 2 << 30})
+	put(t, db, "key000000000", "v")
+	put(t, db, "key000000002", "v")
+	tables := tablesIn(m)
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		for i := range 150_000 {
+			check(t, tx.DeleteRange(rangeOf(i)))
+		}
+		return nil
+	}))
+	if tablesIn(m) == tables {
+		t.Error("the commit has made no table")
+	}
+	wantValue(t, db, "key000000000", "")
+	wantValue(t, db, "key000000002", "v")
+}
+
+// TestNestedRangeDeletesWithSnapshots: what expires is deleted again and again, up to a bound that grows, while snapshots from
+// between stay open. Tables held every range once for each of the others then.
+func TestNestedRangeDeletesWithSnapshots(t *testing.T) {
+	large(t)
+	const n = 1000
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%06d", i) }
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20, Durability: cairn.Relaxed})
+	for i := range n {
+		check(t, db.Put(key(i), []byte("v")))
+	}
+	var txs []*cairn.Tx
+	for i := range n {
+		tx, err := db.Begin(false)
+		check(t, err)
+		defer tx.Rollback()
+		txs = append(txs, tx)
+		check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{High: key(i + 1)}) }))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	if s := db.Stats(); s.MemoryUsed > s.MemoryLimit || s.DiskBytes > 3<<20 {
+		t.Errorf("%d bytes of memory, %d of the disk", s.MemoryUsed, s.DiskBytes)
+	}
+	for i, tx := range txs {
+		if has, err := tx.Has(key(i)); err != nil || !has {
+			t.Fatalf("snapshot %d does not see key %d: %v", i, i, err)
+		}
+		if has, err := tx.Has(key(max(i-1, 0))); err != nil || has != (i == 0) {
+			t.Fatalf("snapshot %d sees key %d: %v", i, i-1, err)
+		}
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -82,4 +84,67 @@ func TestReaderWhileAStoreIsMade(t *testing.T) {
 	if fsys.locks == 0 {
 		t.Error("an empty lock file of a store was not locked")
 	}
+}
+
+// makesRoom calls free before the first log file is made.
+type makesRoom struct {
+	vfs.FS
+	free func()
+}
+
+func (m *makesRoom) Create(name string) (vfs.File, error) {
+	if strings.HasSuffix(name, ".log") && m.free != nil {
+		m.free()
+		m.free = nil
+	}
+	return m.FS.Create(name)
+}
+
+// TestReadersBesideAFullDisk: whoever opens a store to write where there is no block for the lock file shows readers nothing. Who
+// reads already was not told of the commits that followed, if there was space a moment later; and nobody could read beside
+// that writer any more, however much space there was.
+func TestReadersBesideAFullDisk(t *testing.T) {
+	for name, free := range map[string]func(w *cairn.DB, f *makesRoom, room func()){
+		"when the log is made": func(w *cairn.DB, f *makesRoom, room func()) { f.free = room },
+		"after a commit failed": func(w *cairn.DB, f *makesRoom, room func()) {
+			expect(t, w.Delete(b("k0001")), cairn.ErrNoSpace)
+			room()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := mountExt4(t, "24M")
+			store, filled := filepath.Join(dir, "store"), filepath.Join(dir, "fill")
+			db := openAt(t, store, &cairn.Options{Memory: 4 << 20})
+			for i := range 2000 {
+				check(t, db.Put(fmt.Appendf(nil, "k%04d", i), make([]byte, 500)))
+			}
+			check(t, db.Close())
+			reader := openAt(t, store, &cairn.Options{Memory: 4 << 20, ReadOnly: true})
+			_, err := reader.Get(b("k0001"))
+			check(t, err)
+			size := fillTo(t, filled)
+			f := &makesRoom{FS: vfs.OS()}
+			w := openAt(t, store, &cairn.Options{Memory: 4 << 20, FS: f})
+			free(w, f, func() { check(t, os.Truncate(filled, size-6<<20)) })
+			check(t, w.Delete(b("k0001")))
+			wantValue(t, reader, "k0001", "")
+			other := openAt(t, store, &cairn.Options{Memory: 4 << 20, ReadOnly: true})
+			wantValue(t, other, "k0001", "")
+			for _, db := range []*cairn.DB{other, reader, w} {
+				check(t, db.Close())
+			}
+		})
+	}
+}
+
+// mountExt4 makes a file system of so many bytes, without a journal, and mounts it.
+func mountExt4(t *testing.T, size string) string {
+	t.Helper()
+	dir, image := t.TempDir(), filepath.Join(t.TempDir(), "image")
+	script := `truncate -s $1 $2 && mkfs.ext4 -q -m 0 -O ^has_journal,^inline_data $2 && mount -o loop $2 $3`
+	if out, err := exec.Command("sh", "-c", script, "sh", size, image, dir).CombinedOutput(); err != nil {
+		t.Skipf("NOT TESTED: a full ext4: %v: %s", err, out)
+	}
+	t.Cleanup(func() { whenFree(t, "umount", dir) })
+	return dir
 }

@@ -11,7 +11,7 @@ type Sharer interface {
 	// Share returns SharedBytes, aligned for 64-bit words, that everybody sees who watches the lock
 	// file. The first word is a number that tells the holder from all others, and is not stored to;
 	// the rest is zero at first. Nobody uses the memory any more when the lock is let go. After an
-	// error the holder is Hidden.
+	// error the holder is Hidden, until another call succeeds.
 	Share() ([]byte, error)
 }
 

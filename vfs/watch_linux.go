@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,6 +71,7 @@ func (l *osLock) Share() ([]byte, error) {
 			return nil, errors.Join(fmt.Errorf("share memory through %s: %w", l.name, err), holdByte(l.f, unix.F_WRLCK, hiddenByte, 1))
 		}
 		l.page = page
+		_ = holdByte(l.f, unix.F_UNLCK, hiddenByte, 1) // an attempt before this one may have failed
 	}
 	return l.page[sharedAt : sharedAt+SharedBytes], nil
 }
@@ -89,11 +91,16 @@ func (l *osLock) share() ([]byte, error) {
 }
 
 // hide ends what Share and show began, and what the file says of its holder. It is not made shorter: that
-// would be a memory fault to whoever watches. If nobody does it takes no space.
+// would be a memory fault to whoever watches. If nobody does it takes no space, but on tmpfs, where a hole
+// that is read through a mapping takes a page: a full one would have none.
 func (l *osLock) hide() error {
 	watched, err := byteHeld(l.f, unix.F_WRLCK, watchByte)
 	if err == nil && !watched {
 		err = control(l.f, func(fd int) error {
+			var fsys unix.Statfs_t
+			if err := unix.Fstatfs(fd, &fsys); err != nil || fsys.Type == unix.TMPFS_MAGIC {
+				return cmp.Or(err, errors.ErrUnsupported)
+			}
 			return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, sharedPage)
 		})
 	}

@@ -222,7 +222,7 @@ func (m *Merge) finish(high []byte, read func()) error {
 	m.overlaps = 0
 	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
 	m.low = high
-	for ts := range kept.All() {
+	for _, ts := range kept.Spans() {
 		if err := m.open(); err != nil {
 			return err
 		}

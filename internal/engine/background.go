@@ -341,9 +341,10 @@ func (e *Engine) keepSpare() {
 	}
 }
 
-// syncer makes relaxed commits durable every SyncInterval.
+// syncer makes relaxed commits durable every SyncInterval, or every millisecond if that is less.
 func (e *Engine) syncer() {
-	t := time.NewTicker(e.cfg.SyncInterval)
+	every := max(e.cfg.SyncInterval, time.Millisecond)
+	t := time.NewTicker(every)
 	defer t.Stop()
 	q := pace.Quiet{Long: pace.RestAfter}
 	for {
@@ -357,7 +358,7 @@ func (e *Engine) syncer() {
 			continue
 		}
 		if q.Look(seq, false); q.Idle(e.asleepAfter) && e.awaitCommit(seq) {
-			t.Reset(e.cfg.SyncInterval)
+			t.Reset(every)
 		}
 	}
 }

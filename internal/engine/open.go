@@ -132,13 +132,20 @@ func (e *Engine) openReadOnly() error {
 }
 
 // share begins to show other processes what is committed, before there is anything in the log. Where that
-// cannot be had they find out, and do not read the store meanwhile. commit.mu is held.
-func (e *Engine) share() {
-	if s, ok := e.lock.(vfs.Sharer); ok && e.commit.commits == 0 && !e.shown.Showing() {
-		if memory, err := s.Share(); err == nil {
-			e.shown.Begin(memory, e.Visible())
-		}
+// cannot be had they find out, and do not read the store meanwhile; but who reads already does not, so that for want of space
+// the first commit has to wait: that is the error. commit.mu is held.
+func (e *Engine) share() error {
+	s, ok := e.lock.(vfs.Sharer)
+	if !ok || e.commit.commits > 0 || e.shown.Showing() {
+		return nil
 	}
+	memory, err := s.Share()
+	if err == nil {
+		e.shown.Begin(memory, e.Visible())
+	} else if !reserve.IsFull(err) {
+		err = nil
+	}
+	return err
 }
 
 // guard keeps to the directory whose lock is held, wherever its name leads to (E12).

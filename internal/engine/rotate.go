@@ -198,7 +198,7 @@ func (e *Engine) prepareSpare(need, count int, fill bool) error {
 func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c := &e.commit
 	c.preparing = true
-	e.share()
+	_ = e.share() // tried again when the segment is there
 	c.hurry.Store(!fill)
 	old := c.spare
 	c.spare = nil
@@ -230,6 +230,9 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 				m, err = e.segments.Make(plan)
 			}
 		}
+		if err == nil {
+			m, err = e.shared(m)
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.preparing, c.spare = false, m
@@ -237,6 +240,18 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		c.cond.Broadcast()
 		return reserve.SpaceError(err)
 	}
+}
+
+// shared returns m if commits may go to it, see share. No lock is held.
+func (e *Engine) shared(m *tree.Memory) (*tree.Memory, error) {
+	e.commit.mu.Lock()
+	err := e.share()
+	e.commit.mu.Unlock()
+	if err != nil {
+		e.dropSpare(m)
+		return nil, err
+	}
+	return m, nil
 }
 
 // newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -209,7 +210,7 @@ func (f *Follower) refresh() error {
 		}
 		last = now
 	}
-	return fmt.Errorf("read store %s: it has changed each of %d times it was looked at", f.Dir, tries)
+	return fmt.Errorf("read store %s: it has changed each of %d times it was looked at: %w", f.Dir, tries, os.ErrDeadlineExceeded)
 }
 
 // look looks at what is shown, if anything can be.

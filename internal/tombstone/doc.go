@@ -12,8 +12,8 @@
 // repeat its sequences more than a few times (flatFactor) is therefore stored
 // nested instead (nested.go): a segment tree over the bounds that holds each
 // tombstone at O(log n) nodes. Memory is O(n log n) whatever the input; only
-// walking such a list fragment by fragment (All, Fragments) is quadratic, and
-// Retain, which keeps what the living snapshots need, makes it small again.
+// walking such a list fragment by fragment (Fragments) is quadratic, and so is
+// the time of Retain, if as many snapshots live.
 //
 // The package also holds the rule which versions a compaction must keep
 // (stripe.go), as it is the same for points and for range tombstones.

@@ -109,7 +109,7 @@ func firstAtMost(seqs []uint64, limit uint64) int {
 	return sort.Search(len(seqs), func(i int) bool { return seqs[i] <= limit })
 }
 
-// Len returns the number of tombstones that All yields.
+// Len returns the number of sequences in all fragments together.
 func (l *List) Len() int {
 	if l == nil {
 		return 0
@@ -139,10 +139,14 @@ func (l *List) Fragments() iter.Seq[Fragment] {
 	}
 }
 
-// All yields each fragment once for each of its sequences: ascending bounds,
-// descending sequences.
+// All yields tombstones that Build would make this list of, as they stand, in no
+// particular order: each with its whole range, or once for each fragment.
 func (l *List) All() iter.Seq[Tombstone] {
 	return func(yield func(Tombstone) bool) {
+		if l != nil && l.nest != nil {
+			slices.Values(l.nest.spans)(yield)
+			return
+		}
 		for f := range l.Fragments() {
 			for _, s := range f.Seqs {
 				if !yield(Tombstone{f.Low, f.High, s}) {

@@ -112,11 +112,20 @@ func checkFragments(t *testing.T, l *List, m model) {
 		prev = Fragment{f.Low, f.High, slices.Clone(f.Seqs)}
 	}
 	if l.Len() != total {
-		t.Fatalf("Len %d, All has %d", l.Len(), total)
+		t.Fatalf("Len %d, the fragments have %d", l.Len(), total)
 	}
 	for i := range probes {
 		if want := m.seqsAt(probe(i)); !slices.Equal(at[string(probe(i))], want) {
 			t.Fatalf("at %s sequences %v, want %v", probe(i), at[string(probe(i))], want)
+		}
+		var all []uint64
+		for ts := range l.All() {
+			if ts.Contains(probe(i)) {
+				all = append(all, ts.Seq)
+			}
+		}
+		if slices.Sort(all); !slices.Equal(slices.Compact(all), slices.Sorted(slices.Values(m.seqsAt(probe(i))))) {
+			t.Fatalf("at %s All has %v, want %v", probe(i), all, m.seqsAt(probe(i)))
 		}
 	}
 }
@@ -246,6 +255,19 @@ func TestNestedTombstonesTakeLinearithmicMemory(t *testing.T) {
 	}
 	if again := Merge(l, kept); again.Len() != l.Len() {
 		t.Fatalf("merging repeats made %d of %d", again.Len(), l.Len())
+	}
+}
+
+// TestRetainOfNestedTombstones: where each has a snapshot all are kept, each once with its whole range, though every cell has
+// other ones.
+func TestRetainOfNestedTombstones(t *testing.T) {
+	const n = 1000
+	var s Stripes
+	for i := range n {
+		s = append(s, uint64(i))
+	}
+	if kept := len(Build(nested(n)).nest.retain(s, false)); kept != n {
+		t.Errorf("%d tombstones kept of %d", kept, n)
 	}
 }
 

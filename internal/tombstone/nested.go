@@ -122,9 +122,11 @@ func (n *nest) overlaps(low, high []byte) bool {
 	return false
 }
 
-// retain yields what Stripes.Newest keeps of each cell, without listing the cell.
+// retain returns what Stripes.Newest keeps of each cell, without listing the cell: a sequence once for all the cells in a row that
+// keep it.
 func (n *nest) retain(s Stripes, bottom bool) []Tombstone {
 	var out []Tombstone
+	last := map[uint64]int{} // index in out of the last tombstone of a sequence
 	for i := range n.cells() {
 		vis := base.Visibility{Snapshot: ^uint64(0)}
 		for {
@@ -133,7 +135,12 @@ func (n *nest) retain(s Stripes, bottom bool) []Tombstone {
 			if seq == 0 || bottom && stripe == 0 {
 				break
 			}
-			out = append(out, Tombstone{n.bounds[i], n.bounds[i+1], seq})
+			if j, ok := last[seq]; ok && bytes.Equal(out[j].High, n.bounds[i]) {
+				out[j].High = n.bounds[i+1]
+			} else {
+				last[seq] = len(out)
+				out = append(out, Tombstone{n.bounds[i], n.bounds[i+1], seq})
+			}
 			if stripe == 0 {
 				break
 			}

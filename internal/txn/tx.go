@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/cache"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/tree"
@@ -265,8 +266,8 @@ func (tx *Tx) Commit() (uint64, error) {
 	if tx.writes == nil || tx.writes.Len() == 0 && len(tx.spills) == 0 {
 		return tx.snapshot, nil
 	}
-	if len(tx.spills) > 0 || len(tx.buf) > tx.e.Config().SpillBytes() {
-		return tx.commitSpilled()
+	if len(tx.spills) > 0 || len(tx.buf) > tx.e.Config().SpillBytes() || tx.writes.RangeDeleteBytes() > frame.MaxShortBytes {
+		return tx.commitSpilled() // where others do not wait while so much is copied, or so many range deletes are put in order
 	}
 	tx.part[0] = tx.buf
 	tx.w.Reset()
