@@ -104,7 +104,7 @@
 // for it get ErrCommitUnknown, and whatever writes later ErrPoisoned. The store stays
 // readable, and reopening it finds out what the disk has kept.
 //
-// Nothing panics on the contents of a file, a key, a value or an option; a nil *DB or
+// Nothing panics on the contents of a file, a key, a value or an option; a nil or zero DB or
 // a nil function does. Using a closed store, transaction or iterator is an error, not
 // undefined behaviour.
 //
