@@ -83,7 +83,7 @@ func wanted(e *pflag.InvalidValueError) string {
 	case "uint64":
 		return fmt.Sprintf("write a whole number from 0 to %d", uint64(math.MaxUint64))
 	case "duration":
-		return "write a number with its unit, like 500ms, 10s or 2m"
+		return "write a number with its unit, like 500ms, 10s or 2m, up to 2562047h"
 	case "bool":
 		return "write true or false, or the flag alone"
 	}

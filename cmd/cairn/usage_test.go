@@ -19,6 +19,7 @@ func TestUsageWords(t *testing.T) {
 		{[]string{"scan", dir, "--limit"}, `--limit has no value; write --limit N`},
 		{[]string{"put", dir, "a", "-f"}, `--file has no value; write --file FILE`},
 		{[]string{"get", dir, "a", "--wait", "5"}, `--wait "5": write a number with its unit, like 500ms, 10s or 2m`},
+		{[]string{"get", dir, "a", "--wait", "9999999h"}, `--wait "9999999h": write a number with its unit, like 500ms, 10s or 2m, up to 2562047h`},
 		{[]string{"get", dir, "a", "--raw=maybe"}, `--raw "maybe": write true or false, or the flag alone`},
 		{[]string{"put", dir, "a", "b", "--durability", "no"}, `--durability "no": write durable or relaxed`},
 		{[]string{"get", dir}, "an argument is missing; write: cairn get STORE KEY"},
