@@ -322,3 +322,45 @@ func TestLockFileCut(t *testing.T) {
 		check(t, w.Close())
 	}
 }
+
+// TestReaderGivesUpWhenClosed: Close does not wait until a reader has given up a store that changes whenever it is
+// looked at.
+func TestReaderGivesUpWhenClosed(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "1")
+	h := &hookFS{FS: m}
+	r, err := cairn.Open("/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
+	check(t, err)
+	var looks atomic.Int64
+	closed := make(chan error, 1)
+	changes := func(name string) {
+		switch {
+		case name == "CURRENT" && looks.Add(1) == 3:
+			go func() { closed <- r.Close() }()
+			time.Sleep(50 * time.Millisecond) // until it waits
+		case strings.HasSuffix(name, ".sst"):
+			put(t, w, "a", "2")
+			if err := w.Compact(t.Context(), cairn.Range{}); err != nil {
+				t.Error(err)
+			}
+			for gone := false; !gone; { // the table that is being opened
+				f, err := m.Open("/db/" + name)
+				if gone = err != nil; !gone {
+					f.Close()
+				}
+			}
+		}
+	}
+	h.opens.Store(&changes)
+	put(t, w, "a", "3")
+	check(t, w.Compact(t.Context(), cairn.Range{}))
+	if _, err := r.Get(b("a")); err != nil && !errors.Is(err, cairn.ErrClosed) {
+		t.Errorf("the read that was under way: %v", err)
+	}
+	check(t, <-closed)
+	if n := looks.Load(); n > 3 {
+		t.Errorf("it looked %d times at a store that it was to let go of", n)
+	}
+}

@@ -195,6 +195,9 @@ type found struct {
 func (f *Follower) refresh() error {
 	var last found
 	for range tries {
+		if f.View.Closed() {
+			return base.ErrClosed // which waits for this
+		}
 		now, err := f.attempt()
 		switch {
 		case err == nil:

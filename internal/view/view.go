@@ -202,6 +202,9 @@ func (v *View) Shut() {
 	}
 }
 
+// Closed reports whether Shut has been called.
+func (v *View) Closed() bool { return v.closed.Load() }
+
 // Pin counts n bytes as kept in memory by slices handed out, unless too many are
 // already.
 func (v *View) Pin(n int64) bool {
