@@ -21,9 +21,9 @@ type chunk struct {
 // exact reports whether heads tell all keys apart.
 func (c *chunk) exact() bool { return c.length > 0 && c.length-len(c.common) <= 8 }
 
-// same reports whether two refs of a chunk are of the same key.
-func (s *set) same(c *chunk, a, b ref) bool {
-	return a.head == b.head && (c.exact() || bytes.Equal(s.key(a), s.key(b)))
+// same reports whether two refs of a chunk, exact or not, are of the same key.
+func (s *set) same(exact bool, a, b ref) bool {
+	return a.head == b.head && (exact || bytes.Equal(s.key(a), s.key(b)))
 }
 
 // compare orders two refs of a chunk, or of two with the same common bytes, exact if both
@@ -95,9 +95,9 @@ func (s *set) merge(a, b chunk, oldest uint64) chunk {
 		}
 		c.refs = append(c.refs, r)
 		hides := s.seq(r) <= oldest && s.live(r)
-		for follows = len(from) > 0 && s.same(&c, r, from[0]); follows && hides; {
+		for follows = len(from) > 0 && s.same(exact, r, from[0]); follows && hides; {
 			from = from[1:]
-			follows = len(from) > 0 && s.same(&c, r, from[0])
+			follows = len(from) > 0 && s.same(exact, r, from[0])
 		}
 	}
 	c.add(from, follows)

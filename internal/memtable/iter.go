@@ -154,11 +154,11 @@ func (it *Iter) leapHidden(step int) {
 	if step > 0 {
 		it.i += 1 + stride(func(n int) bool {
 			i := it.i + n
-			return i < len(it.refs) && it.behindLast(i) && it.same(it.c, now, it.refs[i])
+			return i < len(it.refs) && it.behindLast(i) && it.same(it.exact, now, it.refs[i])
 		})
 		return
 	}
-	it.i -= max(1, stride(func(n int) bool { return n <= it.i && it.same(it.c, now, it.refs[it.i-n]) }))
+	it.i -= max(1, stride(func(n int) bool { return n <= it.i && it.same(it.exact, now, it.refs[it.i-n]) }))
 }
 
 // stride returns the greatest n for which is is true, if it is for all less: 0 at least. It is found by doubling steps.
@@ -234,7 +234,7 @@ func (it *Iter) leap() {
 		}
 	}
 	now := it.refs[it.i]
-	it.i += 1 + stride(func(n int) bool { return isOlder(it.i+n) && it.same(it.c, now, it.refs[it.i+n]) })
+	it.i += 1 + stride(func(n int) bool { return isOlder(it.i+n) && it.same(it.exact, now, it.refs[it.i+n]) })
 }
 
 // Newest implements iterator.VersionStepper.
@@ -249,7 +249,7 @@ func (it *Iter) Newest(vis base.Visibility) bool {
 		}
 		r := it.refs[it.i-n]
 		seq := it.seq(r)
-		return seq <= it.upTo && it.live(r) && vis.Sees(seq) && it.same(it.c, now, r)
+		return seq <= it.upTo && it.live(r) && vis.Sees(seq) && it.same(it.exact, now, r)
 	})
 	it.i -= n
 	return it.settle(-1) && n > 0

@@ -74,7 +74,7 @@ func (s *set) sortSpans(spans []span, oldest uint64) chunk {
 	}
 	c.refs = m.all()
 	s.sortTies(&c, m.mask)
-	s.markOlder(&c, oldest)
+	s.dropHidden(&c, oldest)
 	return c
 }
 
@@ -290,48 +290,13 @@ func (p *prefix) add(kind base.Kind, key []byte) {
 	}
 }
 
-// sortTies sorts runs of refs whose heads are the same in the bits of mask, by which all are sorted, and of which the newest
-// comes first: they, or their keys, may differ further on. As a rule a run is the versions of one key, which are as
-// they should be; it marks the older ones.
-func (s *set) sortTies(c *chunk, mask uint64) {
-	refs, exact := c.refs, c.exact()
-	for i := 0; i < len(refs); {
-		end := i + 1
-		for end < len(refs) && (refs[end].head^refs[i].head)&mask == 0 {
-			end++
-		}
-		if run := refs[i:end]; len(run) > 1 && (exact || !s.versions(run)) {
-			slices.SortFunc(run, func(a, b ref) int { return s.compare(exact, a, b) })
-		}
-		i = end
-	}
-}
-
-// versions reports whether refs are of one key, and if so marks all but the first.
-func (s *set) versions(refs []ref) bool {
-	key := s.key(refs[0])
-	for _, r := range refs[1:] {
-		if r.head != refs[0].head || !bytes.Equal(s.key(r), key) {
-			return false
-		}
-	}
-	for i := range refs[1:] {
-		refs[i+1].at |= older
-	}
-	return true
-}
-
-// markOlder marks the refs of older versions, and drops those that a sequence up to oldest hides.
-func (s *set) markOlder(c *chunk, oldest uint64) {
+// dropHidden drops the older versions that a sequence up to oldest hides.
+func (s *set) dropHidden(c *chunk, oldest uint64) {
 	kept := c.refs[:min(1, len(c.refs))]
 	for _, r := range c.refs[len(kept):] {
-		if last := kept[len(kept)-1]; r.at&older != 0 || s.same(c, last, r) {
-			if s.seq(last) <= oldest {
-				continue
-			}
-			r.at |= older
+		if r.at&older == 0 || s.seq(kept[len(kept)-1]) > oldest {
+			kept = append(kept, r)
 		}
-		kept = append(kept, r)
 	}
 	if c.refs = kept; 2*len(kept) < cap(kept) {
 		c.refs = slices.Clone(kept)
