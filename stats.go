@@ -34,7 +34,7 @@ type Stats struct {
 	Runs int
 
 	// SpaceAmplification estimates what superseded and deleted data costs: table
-	// bytes over the bytes of the deepest level in use, which holds no key twice.
+	// bytes over the bytes of the deepest level in use, which holds no key twice, but for versions kept for snapshots.
 	// 1 is the least; 0 means there are no tables.
 	SpaceAmplification float64
 	// WriteAmplification is bytes written to the disk (log, flushes and

@@ -127,8 +127,8 @@ func (p *picker) cleanBottom() (Job, bool) {
 // every reader was past its rows is as clean as it gets, tombstones or not.
 func (p *picker) garbage(t *base.TableMeta) int64 {
 	left, known := p.in.Leftovers[t.Num]
-	if known && left.Bytes > t.Size/spareShare && p.in.OldestSnapshot >= left.Until {
-		return left.Bytes
+	if g := left.garbage(&p.in); g > t.Size/spareShare {
+		return g
 	}
 	if !p.droppable(t) || known && left.Snapshot >= t.MaxSeq {
 		return 0

@@ -7,6 +7,49 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
+// Leftover is what a merge had to leave in a table it wrote.
+type Leftover struct {
+	Snapshot uint64 // the least of Inputs.Readers of the merge, if it was bottommost
+	Kept     []Kept // for snapshots only
+	Full     bool   // small, but joining it with its neighbours did not make fewer
+	Quick    bool   // of the bottom, and compressed with little effort
+}
+
+// Kept is versions that nobody can see who does not read at a sequence from From to To.
+type Kept struct {
+	From, To uint64
+	Bytes    int64 // of keys and values
+}
+
+// mostKept is how many a Leftover tells apart.
+const mostKept = 16
+
+// Keep adds versions to those that are kept.
+func (l *Leftover) Keep(k Kept) {
+	for i := range l.Kept {
+		if kept := &l.Kept[i]; kept.From == k.From && kept.To == k.To {
+			kept.Bytes += k.Bytes
+			return
+		}
+	}
+	if len(l.Kept) < mostKept {
+		l.Kept = append(l.Kept, k)
+		return
+	}
+	last := &l.Kept[mostKept-1]
+	last.From, last.To, last.Bytes = min(last.From, k.From), max(last.To, k.To), last.Bytes+k.Bytes
+}
+
+// garbage returns how many bytes of what was kept nobody can see any more.
+func (l *Leftover) garbage(in *Inputs) (n int64) {
+	for _, k := range l.Kept {
+		if !in.read(k.From, k.To) {
+			n += k.Bytes
+		}
+	}
+	return n
+}
+
 // Leftovers remembers of the tables of a store what the merges that wrote them could not
 // drop. It is safe for concurrent use. The zero value is empty.
 type Leftovers struct {
@@ -15,7 +58,7 @@ type Leftovers struct {
 }
 
 // Note takes up what Merge.Leftovers says of the tables, by number, that a job has written.
-// oldest is the oldest snapshot there was when it began.
+// oldest is the least of Inputs.Readers when it began.
 func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,18 +75,24 @@ func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint
 	}
 }
 
-// NoteQuick takes up tables of the last level that were compressed with little effort.
-func (l *Leftovers) NoteQuick(tables []uint64) {
+// Found takes up what was found out of a table of the last level that no merge of this process has written.
+func (l *Leftovers) Found(num uint64, left Leftover) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, num := range tables {
-		if _, known := l.byTable[num]; !known {
-			if l.byTable == nil {
-				l.byTable = map[uint64]Leftover{}
-			}
-			l.byTable[num] = Leftover{Quick: true}
+	if _, known := l.byTable[num]; !known {
+		if l.byTable == nil {
+			l.byTable = map[uint64]Leftover{}
 		}
+		l.byTable[num] = left
 	}
+}
+
+// Known reports whether there is anything to say of a table.
+func (l *Leftovers) Known(num uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.byTable[num]
+	return known
 }
 
 // Drop forgets a table.

@@ -42,12 +42,12 @@ func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 }
 
 // cleanRange picks a bottom table that overlaps the range and has tombstones that
-// no merge has tried to drop yet, or was compressed with little effort.
+// no merge has tried to drop yet, or versions that nobody can see any more, or was compressed with little effort.
 func (p *picker) cleanRange(low, high []byte) (Job, bool) {
 	for _, t := range p.v.Levels[manifest.Bottom] {
 		left, known := p.in.Leftovers[t.Num]
 		clean := !p.droppable(t) || known && left.Snapshot >= t.MaxSeq
-		if !t.Overlaps(low, high) || clean && !left.Quick {
+		if !t.Overlaps(low, high) || clean && !left.Quick && left.garbage(&p.in) == 0 {
 			continue
 		}
 		job := p.job(manifest.Bottom, []*base.TableMeta{t}, manifest.Bottom)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tombstone"
 )
 
 // Defaults of Inputs.
@@ -22,9 +23,9 @@ const (
 type Inputs struct {
 	// Idle asks for work that is not urgent as well.
 	Idle bool
-	// OldestSnapshot is the smallest sequence a reader may read at, now or later;
-	// versions that only older readers could tell apart are garbage.
-	OldestSnapshot uint64
+	// Readers are the sequences that are read at, ascending: those of snapshots, and the newest one that may be seen
+	// now. Others will read at the greatest of them and above. What none of them sees is garbage.
+	Readers tombstone.Stripes
 	// Leftovers says of tables, by number, what the merge that wrote them could not
 	// drop. Tables may be missing.
 	Leftovers map[uint64]Leftover
@@ -46,13 +47,18 @@ type Inputs struct {
 	TargetFileBytes int64 // size of a table
 }
 
-// Leftover is what a merge had to leave in a table it wrote.
-type Leftover struct {
-	Snapshot uint64 // Inputs.OldestSnapshot of the merge, if it was bottommost
-	Until    uint64 // Bytes are garbage once the oldest snapshot is >= Until
-	Bytes    int64  // of versions kept only because of snapshots
-	Full     bool   // small, but joining it with its neighbours did not make fewer
-	Quick    bool   // of the bottom, and compressed with little effort
+// oldest returns the least sequence that is read at, now or later.
+func (in *Inputs) oldest() uint64 {
+	if len(in.Readers) == 0 {
+		return 0
+	}
+	return in.Readers[0]
+}
+
+// read reports whether somebody reads at a sequence from one to another, now or later.
+func (in *Inputs) read(from, to uint64) bool {
+	i, n := in.Readers.Of(from), len(in.Readers)
+	return n == 0 || in.Readers[n-1] <= to || in.Readers[i] <= to
 }
 
 // Reason says why a job was picked.
@@ -341,7 +347,7 @@ func (p *picker) movable(j *Job) bool {
 
 // droppable reports whether a bottommost merge rids table t of all its tombstones.
 func (p *picker) droppable(t *base.TableMeta) bool {
-	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.OldestSnapshot
+	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.oldest()
 }
 
 // fits reports whether there is room for what a job writes.

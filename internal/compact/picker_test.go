@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tombstone"
 )
 
 // tab describes a table of 100 rows over keys [low, high] in the manner of a test.
@@ -39,7 +40,7 @@ func build(t *testing.T, runs [][]*base.TableMeta, levels map[int][]*base.TableM
 
 // quiet is inputs under which everything is flushed and nobody reads the past.
 func quiet(idle bool) Inputs {
-	return Inputs{Idle: idle, OldestSnapshot: 1e6, TargetFileBytes: 1000, BaseBytes: 10000}
+	return Inputs{Idle: idle, Readers: tombstone.Stripes{1e6}, TargetFileBytes: 1000, BaseBytes: 10000}
 }
 
 func nums(in Input) (n []uint64) {
@@ -143,7 +144,7 @@ func TestMoves(t *testing.T) {
 	if job := run(deletes); job.Move {
 		t.Error("deletes are moved to the bottom though they could be dropped")
 	}
-	if job := run(func(m *base.TableMeta, in *Inputs) { m.Deletes, in.OldestSnapshot = 50, 3 }); !job.Move {
+	if job := run(func(m *base.TableMeta, in *Inputs) { m.Deletes, in.Readers = 50, tombstone.Stripes{3, 1e6} }); !job.Move {
 		t.Error("a table is rewritten though its deletes have to stay")
 	}
 }
@@ -229,14 +230,33 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 	mustPick(t, v, in)
 	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5}}
 	mustRest(t, v, in) // merged already when every reader was past it
-	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Bytes: 20000, Until: 1e6}}
-	mustPick(t, v, in)
-	in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Bytes: 20000, Until: 1e6 + 1}}
-	mustRest(t, v, in)
+	for _, c := range []struct {
+		from, to uint64
+		readers  tombstone.Stripes
+		garbage  bool
+	}{
+		{1, 999_999, tombstone.Stripes{1e6}, true},
+		{1, 1e6, tombstone.Stripes{1e6}, false}, // as the next reader may
+		{10, 20, tombstone.Stripes{9, 21, 1e6}, true},
+		{10, 20, tombstone.Stripes{9, 20, 1e6}, false},
+		{10, 20, tombstone.Stripes{10, 1e6}, false},
+		{10, 20, tombstone.Stripes{9}, false},
+	} {
+		in.Readers = c.readers
+		in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Kept: []Kept{{c.from, c.to, 20000}}}}
+		if c.garbage {
+			mustPick(t, v, in)
+		} else {
+			mustRest(t, v, in)
+		}
+		if _, ok := Manual(v, Asked{LastSeq: 1e6}, in); ok != c.garbage {
+			t.Errorf("asked for, with %v kept for readers from %d to %d: %v", c.readers, c.from, c.to, ok)
+		}
+	}
 	in.Leftovers = nil
-	in.OldestSnapshot = 4
+	in.Readers = tombstone.Stripes{4, 1e6}
 	mustRest(t, v, in)
-	in.OldestSnapshot = 1e6
+	in.Readers = tombstone.Stripes{1e6}
 	m.Deletes = 4 // in a store of several levels four of a hundred are not worth it
 	mustRest(t, v, in)
 	m.RangeDeletes = 1
@@ -294,7 +314,7 @@ func TestRangeDeletesArePushedDownOnlyWhenIdleAndUseful(t *testing.T) {
 		t.Fatalf("job %+v", job)
 	}
 	in := quiet(true)
-	in.OldestSnapshot = 4
+	in.Readers = tombstone.Stripes{4, 1e6}
 	mustRest(t, v, in)
 	mustRest(t, v, quiet(false))
 }

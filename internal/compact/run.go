@@ -120,7 +120,10 @@ func (m *Merge) rows() error {
 				continue
 			}
 		}
-		hides := max(newer, cover.Cover(key, everything))
+		hides := cover.Cover(key, everything)
+		if newer > seq && (hides <= seq || newer < hides) {
+			hides = newer
+		}
 		newer = seq
 		if prune.Keep(seq, kind, cover.Cover(key, prune.Ceiling(seq))) {
 			if err := m.add(key, seq, kind, hides); err != nil {
@@ -186,7 +189,7 @@ func (m *Merge) border(key []byte) error {
 // everything sees every committed sequence and every private one.
 var everything = base.Visibility{Snapshot: base.MaxSeq, PrivateLimit: 1<<64 - 1}
 
-// add writes a row. hides is the newest sequence that hides it, if any does.
+// add writes a row. hides is a sequence that hides it, if that is greater: the oldest one, as far as is known.
 func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error {
 	if err := m.open(); err != nil {
 		return err
@@ -197,8 +200,9 @@ func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error 
 	}
 	m.unchecked += len(key) + len(value)
 	if hides > seq {
-		m.left.Bytes += int64(len(key) + len(value))
-		m.left.Until = max(m.left.Until, hides)
+		// A snapshot tells the two apart, else it would not be kept.
+		first, last := m.Snapshots[m.Snapshots.Of(seq)], m.Snapshots[m.Snapshots.Of(hides)-1]
+		m.left.Keep(Kept{first, last, int64(len(key) + len(value))})
 	}
 	if m.Bottom && kind == base.KindPut && hides <= seq && m.Snapshots.Of(seq) == 0 {
 		// Every reader sees it, and nothing of its key is older or lies above an older

@@ -221,8 +221,7 @@ func (s *sim) merge(in []*simTable, bottom bool, target int64) (out []*simTable,
 			continue
 		}
 		if newer > r.seq {
-			l.Bytes += r.size
-			l.Until = max(l.Until, newer)
+			l.Keep(Kept{r.seq, newer - 1, r.size})
 		}
 		cur.rows = append(cur.rows, r)
 		size += r.size
@@ -250,7 +249,7 @@ func (s *sim) newestIn(ranges []simRange, r simRow) bool {
 
 func (s *sim) inputs(idle bool) Inputs {
 	in := s.in
-	in.Idle, in.OldestSnapshot = idle, s.oldest()
+	in.Idle, in.Readers = idle, append(slices.Clone(s.snapshots), s.seq)
 	return in
 }
 

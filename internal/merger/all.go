@@ -32,7 +32,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 	if len(parts) > 1 {
 		effort = effort.Alone() // the other processors have parts of their own
 	}
-	oldest := m.Inputs(false).OldestSnapshot
+	oldest := m.readers()[0]
 	all, err = m.sideBySide(parts, mayGoOn, read, func(p *part) {
 		m.part(p, rs, len(parts), closing, effort)
 	})

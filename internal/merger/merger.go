@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
-	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
@@ -36,39 +35,28 @@ type Merger struct {
 	MustStop func() error // returns why a flush or merge has to end
 
 	Leftovers compact.Leftovers // garbage that snapshots held
-
-	surveyed bool // see Survey
-}
-
-// Survey finds out, once, which tables of the last level were compressed in haste before the store was
-// opened. It is called once at a time; Close waits for it, and so for one table.
-func (m *Merger) Survey(rs *tree.State) {
-	if m.surveyed || !m.Tables.CompressesWell() {
-		return
-	}
-	if tables, err := rs.BottomWith(block.S2, m.MustStop); err == nil {
-		m.surveyed = true
-		m.Leftovers.NoteQuick(tree.Numbers(tables))
-	}
 }
 
 // snapshots returns the sequences of open snapshots, in order.
-func (m *Merger) snapshots() tombstone.Stripes {
-	s := m.View.Epochs.Snapshots(nil)
+func (m *Merger) snapshots() tombstone.Stripes { return inOrder(m.View.Epochs.Snapshots(nil)) }
+
+// readers returns the sequences that are read at, in order: those of open snapshots, and the one that may be seen.
+func (m *Merger) readers() tombstone.Stripes {
+	visible := m.View.Visible() // before: a snapshot that begins later is not of a lesser one
+	return inOrder(m.View.Epochs.Snapshots([]uint64{visible}))
+}
+
+func inOrder(s tombstone.Stripes) tombstone.Stripes {
 	slices.Sort(s)
-	return tombstone.Stripes(slices.Compact(s))
+	return slices.Compact(s)
 }
 
 // Inputs returns what decides, besides the version, which compaction is due.
 func (m *Merger) Inputs(idle bool) compact.Inputs {
-	in := compact.Inputs{
-		Idle: idle, OldestSnapshot: m.View.Visible(), Leftovers: m.Leftovers.All(),
+	return compact.Inputs{
+		Idle: idle, Readers: m.readers(), Leftovers: m.Leftovers.All(),
 		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
 	}
-	if s := m.snapshots(); len(s) > 0 {
-		in.OldestSnapshot = min(in.OldestSnapshot, s[0])
-	}
-	return in
 }
 
 // Debt returns how many bytes compactions have to merge until the store is at rest.
@@ -142,7 +130,7 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	}
 	merging := iterator.NewMerging(rows...)
 	defer merging.Close()
-	oldest := m.Inputs(false).OldestSnapshot
+	oldest := m.readers()[0]
 	merge := &compact.Merge{
 		Rows: merging, Tombstones: tombstone.Merge(tombs...), Snapshots: m.snapshots(), Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,

@@ -33,26 +33,16 @@ func (h *Handle) Unref() {
 	}
 }
 
-// BottomWith returns the tables of the last level that have a codec: S2 where there was no time
-// for more. None of them may be closed meanwhile. Each table is read from, so stop is asked before
-// whether to go on, and its error returned.
-func (rs *State) BottomWith(codec block.Codec, stop func() error) (tables []*Handle, err error) {
-	bottom := map[uint64]bool{}
+// BottomWith returns the tables of the last level that have a codec. None of them may be closed meanwhile. Each is
+// read from; one that cannot be has none.
+func (rs *State) BottomWith(codec block.Codec) (tables []*Handle) {
 	for _, meta := range rs.Version.Levels[manifest.Bottom] {
-		bottom[meta.Num] = true
-	}
-	for _, h := range rs.Handles {
-		if !bottom[h.Meta.Num] {
-			continue
-		}
-		if err := stop(); err != nil {
-			return nil, err
-		}
+		h := rs.Handle(meta.Num)
 		if c, err := h.Codec(); err == nil && c == codec {
 			tables = append(tables, h)
 		}
 	}
-	return tables, nil
+	return tables
 }
 
 // Hold returns the handles of tables, with a reference each, for who needs them longer

@@ -113,12 +113,11 @@ func (rs *State) ClosesWell() bool {
 	if held > closeWell {
 		return false
 	}
-	tables, err := rs.BottomWith(block.Zstd, func() error { return nil })
 	well := int64(0)
-	for _, h := range tables {
+	for _, h := range rs.BottomWith(block.Zstd) {
 		well += h.Meta.RawBytes
 	}
-	return err == nil && 2*well > held
+	return 2*well > held
 }
 
 // hidesNothing reports whether the tables are one run of puts, and no memtable holds
