@@ -580,3 +580,17 @@ func TestManyStores(t *testing.T) {
 		wantValue(t, db, "who", fmt.Sprint(i))
 	}
 }
+
+// TestVerifyStopsWithItsContext: also where there is nothing to read.
+func TestVerifyStopsWithItsContext(t *testing.T) {
+	db := openAt(t, t.TempDir(), nil)
+	put(t, db, "a", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if _, err := db.Verify(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("with %d tables: %v", db.Stats().Tables, err)
+		}
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+	}
+}

@@ -25,7 +25,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	if err != nil {
 		return 0, reserve.SpaceError(err)
 	}
-	w.checked, w.waited = w.Snapshot, 0
+	w.begin()
 	e.throttle(tree.SizeOf(tables))
 	c := &e.commit
 	c.mu.Lock()

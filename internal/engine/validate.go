@@ -6,6 +6,14 @@ import "github.com/cairndb/cairn/internal/tree"
 // looked at without it first.
 const lockedRecords = 1024
 
+// begin is called before w is committed, by whoever holds no lock.
+func (w *Write) begin() {
+	w.checked, w.waited = w.Snapshot, 0
+	if w.Reads != nil && !w.Reads.InOrder() {
+		w.Reads.Ranges() // puts them in order: a tenth of a second for half a million
+	}
+}
+
 // validate checks w's reads against every commit sequenced since its snapshot,
 // pending ones included. commit.mu is held; it may be let go of, and then the
 // result is false: look again at everything.

@@ -101,7 +101,8 @@ func (e *Engine) refuse() error {
 // Commit makes w's entries one commit and returns its last sequence once the
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
 func (e *Engine) Commit(w *Write) (uint64, error) {
-	w.first, w.checked, w.waited = base.Hash(frame.Key(w.Entries[0])), w.Snapshot, 0
+	w.first = base.Hash(frame.Key(w.Entries[0]))
+	w.begin()
 	e.throttle(int64(w.Bytes))
 	e.commit.queue.Inside.Add(1)
 	defer e.commit.queue.Inside.Add(-1)

@@ -73,6 +73,9 @@ func (r *ReadSet) Reset() {
 	r.coarse, r.limit = false, r.own
 }
 
+// InOrder reports whether the ranges are in order, so that Ranges need not put them so.
+func (r *ReadSet) InOrder() bool { return r.ranges == nil || r.ranges.sorted == len(r.ranges.list) }
+
 // Ranges returns the ranges read, sorted and disjoint.
 func (r *ReadSet) Ranges() []Range {
 	if r.ranges == nil {

@@ -18,8 +18,11 @@ type Report struct {
 // the bytes done and the total. Damage is in the report, and joined in the error. The
 // caller holds a reference.
 func (rs *State) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
-	total := SizeOf(rs.Handles)
 	var rep Report
+	if err := ctx.Err(); err != nil {
+		return rep, err
+	}
+	total := SizeOf(rs.Handles)
 	done := int64(0)
 	for _, h := range rs.Handles {
 		seen, _ := h.Verify(ctx, func(n int64) {
