@@ -150,3 +150,37 @@ func TestLostCurrentAndDamagedLog(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignThingsLikeLogs: what is no file, or a large one of somebody else, has nothing to do with the log, though
+// it is called like a part of it and the store was not closed.
+func TestForeignThingsLikeLogs(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	defer db.Close()
+	put(t, db, "a", "1")
+	for what, lay := range map[string]func(name string) error{
+		"a directory": func(name string) error { return os.Mkdir(name, 0o755) },
+		"a large file": func(name string) error {
+			if err := os.WriteFile(name, []byte("my own text"), 0o644); err != nil {
+				return err
+			}
+			return os.Truncate(name, 2<<30)
+		},
+	} {
+		killed := copyLive(t, dir)
+		name := filepath.Join(killed, "20250131.log")
+		check(t, lay(name))
+		for _, readOnly := range []bool{true, false} {
+			db, err := cairn.Open(killed, &cairn.Options{ReadOnly: readOnly})
+			if err != nil {
+				t.Fatalf("beside %s, read only %v: %v", what, readOnly, err)
+			}
+			wantValue(t, db, "a", "1")
+			check(t, db.Close())
+		}
+		if _, err := os.Lstat(name); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -123,9 +123,12 @@ func (p *picker) cleanBottom() (Job, bool) {
 }
 
 // garbage estimates the bytes that rewriting a bottom table frees, 0 if that is
-// too little or nothing would change. A table that a bottommost merge wrote when
+// too little or nothing would change, or it cannot be read. A table that a bottommost merge wrote when
 // every reader was past its rows is as clean as it gets, tombstones or not.
 func (p *picker) garbage(t *base.TableMeta) int64 {
+	if p.in.Unreadable[t.Num] {
+		return 0
+	}
 	left, known := p.in.Leftovers[t.Num]
 	if g := left.garbage(&p.in); g > t.Size/spareShare {
 		return g
@@ -169,7 +172,7 @@ func (p *picker) joinSmall() (Job, bool) {
 // quick reports whether a table of the bottom was compressed with little effort, and is now
 // to be compressed well.
 func (p *picker) quick(t *base.TableMeta) bool {
-	return p.in.Thorough && p.in.Codecs && p.in.Leftovers[t.Num].Quick
+	return p.in.Thorough && p.in.Codecs && p.in.Leftovers[t.Num].Quick && !p.in.Unreadable[t.Num]
 }
 
 // compressWell picks such a table.
@@ -187,4 +190,6 @@ func (p *picker) compressWell() (Job, bool) {
 }
 
 // stays reports whether a table is not to be joined with others.
-func (p *picker) stays(t *base.TableMeta) bool { return p.in.Leftovers[t.Num].Full }
+func (p *picker) stays(t *base.TableMeta) bool {
+	return p.in.Leftovers[t.Num].Full || p.in.Unreadable[t.Num]
+}

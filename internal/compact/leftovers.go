@@ -3,6 +3,7 @@ package compact
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/cairndb/cairn/internal/manifest"
 )
@@ -55,6 +56,47 @@ func (l *Leftover) garbage(in *Inputs) (n int64) {
 type Leftovers struct {
 	mu      sync.Mutex
 	byTable map[uint64]Leftover
+	failed  map[uint64]failure
+}
+
+// failure is that a table could not be read.
+type failure struct {
+	again time.Time     // when it is to be tried again
+	wait  time.Duration // how long that is from the last time
+}
+
+// A table that could not be read is tried again, since it need not be the device that was wrong, but seldom: whatever is
+// merged with it is written for nothing.
+const (
+	failedWait     = 10 * time.Second
+	mostFailedWait = time.Hour
+)
+
+// Failed takes up that a table could not be read.
+func (l *Leftovers) Failed(num uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = map[uint64]failure{}
+	}
+	wait := min(max(2*l.failed[num].wait, failedWait), mostFailedWait)
+	l.failed[num] = failure{time.Now().Add(wait), wait}
+}
+
+// Unreadable returns the tables that are not to be read yet.
+func (l *Leftovers) Unreadable() map[uint64]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var nums map[uint64]bool
+	for num, f := range l.failed {
+		if time.Now().Before(f.again) {
+			if nums == nil {
+				nums = map[uint64]bool{}
+			}
+			nums[num] = true
+		}
+	}
+	return nums
 }
 
 // Note takes up what Merge.Leftovers says of the tables, by number, that a job has written.
@@ -100,6 +142,7 @@ func (l *Leftovers) Drop(num uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byTable, num)
+	delete(l.failed, num)
 }
 
 // All returns a copy, by number of the table.

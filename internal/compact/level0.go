@@ -46,8 +46,10 @@ func (p *picker) intoBase(want func(cluster) bool) (Job, bool) {
 		if want != nil && !want(all[i]) {
 			continue
 		}
-		if job := p.job(0, p.neighbours(all, i), p.base); p.fits(&job) {
-			return job, true
+		for _, source := range [][]*base.TableMeta{p.neighbours(all, i), all[i].tables} {
+			if job := p.job(0, source, p.base); p.fits(&job) {
+				return job, true
+			}
 		}
 	}
 	return Job{}, false
@@ -106,7 +108,7 @@ func (p *picker) joinRuns() (Job, bool) {
 	n, size := 0, int64(0)
 	for i := range p.v.L0 {
 		r := &p.v.L0[i]
-		if n >= 2 && r.Bytes() > 2*size {
+		if n >= 2 && r.Bytes() > 2*size || !p.readable(r.Tables) {
 			break
 		}
 		size += r.Bytes()

@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"sort"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -29,6 +30,9 @@ type Inputs struct {
 	// Leftovers says of tables, by number, what the merge that wrote them could not
 	// drop. Tables may be missing.
 	Leftovers map[uint64]Leftover
+
+	// Unreadable are the numbers of tables that no job is to read.
+	Unreadable map[uint64]bool
 
 	// Codecs: the bottom level has a codec of its own, so that a table is never
 	// moved there without being rewritten.
@@ -289,7 +293,7 @@ func (p *picker) grow(level, i, from, to int) []*base.TableMeta {
 	lo, hi, room := i, i+1, p.joinBytes()-tables[i].Size
 	fits := func(t *base.TableMeta) bool {
 		f, u := under(out, boundsOf(t))
-		if t.Size > room || f < from || u > to {
+		if t.Size > room || f < from || u > to || p.in.Unreadable[t.Num] {
 			return false
 		}
 		room -= t.Size
@@ -350,8 +354,23 @@ func (p *picker) droppable(t *base.TableMeta) bool {
 	return t.Deletes+t.RangeDeletes > 0 && t.MaxSeq <= p.in.oldest()
 }
 
-// fits reports whether there is room for what a job writes.
-func (p *picker) fits(j *Job) bool { return p.in.Room == 0 || j.Move || j.Bytes() <= p.in.Room }
+// fits reports whether a job can be done: what it reads can be read, and there is room for what it writes.
+func (p *picker) fits(j *Job) bool {
+	if j.Move {
+		return true
+	}
+	for _, in := range j.Inputs {
+		if !p.readable(in.Tables) {
+			return false
+		}
+	}
+	return p.in.Room == 0 || j.Bytes() <= p.in.Room
+}
+
+// readable reports whether all of some tables may be read.
+func (p *picker) readable(tables []*base.TableMeta) bool {
+	return len(p.in.Unreadable) == 0 || !slices.ContainsFunc(tables, func(t *base.TableMeta) bool { return p.in.Unreadable[t.Num] })
+}
 
 // bounds is a range of keys; open means that high does not belong to it.
 type bounds struct {

@@ -274,9 +274,7 @@ func (e *Engine) runJob(job *compact.Job) error {
 	var err error
 	if !job.Move {
 		if tables, err = e.merger.Job(job); err != nil {
-			if job.Reason == compact.ReasonQuick && errors.Is(err, base.ErrCorrupt) {
-				e.merger.Leftovers.Drop(job.Inputs[0].Tables[0].Num) // once is enough: it can stay as it is
-			}
+			e.merger.NoteFailed(err)
 			return err
 		}
 	}

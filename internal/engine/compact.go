@@ -81,7 +81,9 @@ func (e *Engine) compactRange(asked compact.Asked) (bool, error) {
 	defer e.merging.Unlock()
 	rs := e.State()
 	e.merger.Survey(rs)
-	job, ok := compact.Manual(rs.Version, asked, e.merger.Inputs(true))
+	in := e.merger.Inputs(true)
+	in.Unreadable = nil // whoever asks is told
+	job, ok := compact.Manual(rs.Version, asked, in)
 	if !ok {
 		return false, nil
 	}

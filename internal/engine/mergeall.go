@@ -43,6 +43,9 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	if !rs.Continues(sealed) || !sealed.WorthMergingAll(limit) {
 		return false, nil
 	}
+	if !closing && len(e.merger.Leftovers.Unreadable()) > 0 {
+		return false, nil // piece by piece without that
+	}
 	start := time.Now()
 	check := &tree.Check{Layers: sealed.Layers}
 	defer check.Wait()
@@ -51,6 +54,9 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 		if err = e.install(edit, tables, check); err != nil {
 			e.merger.Withdraw(tables, err)
 		}
+	}
+	if err != nil {
+		e.merger.NoteFailed(err)
 	}
 	switch {
 	case reserve.IsFull(err):

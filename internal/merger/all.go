@@ -120,10 +120,11 @@ func (m *Merger) sideBySide(parts []part, mayGoOn func() error, read func(), wri
 func (m *Merger) part(p *part, rs *tree.State, n int, closing bool, effort tablefiles.Effort) {
 	r := m.View.Reader()
 	defer m.View.Done(r)
-	whole := rs.Whole(r.Slot)
+	p.Snapshots = m.snapshots()
+	whole := rs.Whole(r.Slot, p.Snapshots)
 	defer whole.Rows.Close()
 	p.edit = &whole.Edit
-	p.Rows, p.Tombstones, p.Snapshots, p.Bottom, p.TargetBytes = whole.Rows, whole.Tombstones, m.snapshots(), true, TargetTable
+	p.Rows, p.Tombstones, p.Bottom, p.TargetBytes = whole.Rows, whole.Tombstones, true, TargetTable
 	if closing {
 		p.tables, p.err = m.Tables.Write(&p.Merge, manifest.Bottom, 0, effort)
 	} else {

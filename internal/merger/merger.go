@@ -9,6 +9,8 @@ package merger
 import (
 	"bytes"
 	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -54,7 +56,7 @@ func inOrder(s tombstone.Stripes) tombstone.Stripes {
 // Inputs returns what decides, besides the version, which compaction is due.
 func (m *Merger) Inputs(idle bool) compact.Inputs {
 	return compact.Inputs{
-		Idle: idle, Readers: m.readers(), Leftovers: m.Leftovers.All(),
+		Idle: idle, Readers: m.readers(), Leftovers: m.Leftovers.All(), Unreadable: m.Leftovers.Unreadable(),
 		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
 	}
 }
@@ -122,17 +124,22 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	inputs := m.View.State().Hold(job.Inputs)
 	r.Slot.Exit()
 	defer tree.Unhold(inputs)
-	var rows []base.Iterator
 	var tombs []*tombstone.List
 	for _, h := range inputs {
-		rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
 		tombs = append(tombs, h.Tombstones())
+	}
+	tombstones, snapshots := tombstone.Merge(tombs...), m.snapshots()
+	var rows []base.Iterator
+	for _, h := range inputs {
+		if !tombstones.Hides(h.Meta, snapshots) {
+			rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
+		}
 	}
 	merging := iterator.NewMerging(rows...)
 	defer merging.Close()
 	oldest := m.readers()[0]
 	merge := &compact.Merge{
-		Rows: merging, Tombstones: tombstone.Merge(tombs...), Snapshots: m.snapshots(), Bottom: job.Bottommost,
+		Rows: merging, Tombstones: tombstones, Snapshots: snapshots, Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
 		Check: m.MustStop,
 	}
@@ -145,6 +152,23 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 		m.Leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
 	}
 	return tables, err
+}
+
+// NoteFailed takes up the error of a merge, if it says that a table of the store could not be read.
+func (m *Merger) NoteFailed(err error) {
+	var corrupt *base.CorruptionError
+	var of *fs.PathError
+	name := ""
+	if errors.As(err, &corrupt) {
+		name = corrupt.File
+	} else if errors.As(err, &of) {
+		name = of.Path
+	}
+	if t, num := base.ParseFileName(filepath.Base(name)); t == base.FileTable {
+		if rs := m.View.State(); rs != nil && rs.Handle(num) != nil {
+			m.Leftovers.Failed(num)
+		}
+	}
 }
 
 // Withdraw gives up tables whose edit failed with err. If the store is poisoned

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 
@@ -183,15 +184,22 @@ func (r *Log) openSegment(name string) (vfs.File, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("open log segment: %w", err)
 	}
+	size, err := segmentSize(f, name)
+	if err != nil {
+		f.Close()
+	}
+	return f, size, err
+}
+
+func segmentSize(f vfs.File, name string) (int64, error) {
 	size, err := f.Size()
 	if err == nil && size > wal.MaxCapacity {
 		err = base.Corruptf(name, 0, "log segment of %d bytes", size)
 	}
 	if err != nil {
-		f.Close()
-		return nil, 0, fmt.Errorf("open log segment %s: %w", name, err)
+		return 0, fmt.Errorf("open log segment %s: %w", name, err)
 	}
-	return f, size, nil
+	return size, nil
 }
 
 // checkStrays looks at the log segments that the manifest does not name. Those of
@@ -216,11 +224,23 @@ func (r *Log) checkStrays(names []string) error {
 
 func (r *Log) checkStray(num uint64) error {
 	name := r.path(num)
-	f, size, err := r.openSegment(name)
+	f, err := r.FS.Open(name)
+	if errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) { // a directory, or a link that leads nowhere
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("open log segment: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, base.FileHeaderBytes)
+	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+		return fmt.Errorf("read log segment %s: %w", name, err)
+	} else if !base.MayBeOurs(base.FileLog, head[:n]) {
+		return nil
+	}
+	size, err := segmentSize(f, name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	buf, err := r.Arenas.Get(max(int(size), 1))
 	if err != nil {
 		return err

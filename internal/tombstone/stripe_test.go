@@ -229,3 +229,47 @@ func FuzzList(f *testing.F) {
 		}
 	})
 }
+
+// TestHides: a table is hidden exactly if a merge drops whatever row it may have.
+func TestHides(t *testing.T) {
+	found := map[bool]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		m := model{}
+		for range 1 + r.IntN(20) {
+			ts := randomTombstone(r)
+			ts.Seq = ts.Seq&base.MaxSeq + 1
+			m = append(m, ts)
+		}
+		var s Stripes
+		for range r.IntN(4) {
+			s = append(s, r.Uint64N(33))
+		}
+		slices.Sort(s)
+		low := r.IntN(probes)
+		last, exclusive := low+r.IntN(min(10, probes-low)), r.IntN(2) == 0
+		meta := &base.TableMeta{Smallest: probe(low), Largest: probe(last), MinSeq: r.Uint64N(20)}
+		meta.MaxSeq = meta.MinSeq + r.Uint64N(6)
+		if meta.LargestExclusive = exclusive && last > low; meta.LargestExclusive {
+			last--
+		}
+		want := true
+		for i := low; i <= last; i++ {
+			for seq := meta.MinSeq; seq <= meta.MaxSeq; seq++ {
+				want = want && m.cover(probe(i), base.Visibility{Snapshot: s.Ceiling(seq)}) > seq
+			}
+		}
+		found[want]++
+		for name, l := range forms(m) {
+			if got := l.Hides(meta, s); got != want {
+				t.Fatalf("seed %d, %s: %s to %s (%v), sequences %d to %d, snapshots %v: %v of %v", seed, name, meta.Smallest, meta.Largest, exclusive, meta.MinSeq, meta.MaxSeq, s, got, m)
+			}
+		}
+	}
+	if found[true] < 100 || found[false] < 100 {
+		t.Errorf("%d hidden, %d not", found[true], found[false])
+	}
+	if new(List).Hides(&base.TableMeta{}, nil) || (*List)(nil).Hides(&base.TableMeta{}, nil) {
+		t.Error("hidden by nothing")
+	}
+}

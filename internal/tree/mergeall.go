@@ -214,7 +214,7 @@ func (rs *State) LiveBytes() (n int64) {
 
 // Whole reads everything in a state of memtables and tables: of rs, which is to outlast
 // the rows.
-func (rs *State) Whole(slot *epoch.Slot) *Whole {
+func (rs *State) Whole(slot *epoch.Slot, snapshots tombstone.Stripes) *Whole {
 	w := &Whole{}
 	var rows []base.Iterator
 	var tombs []*tombstone.List
@@ -227,13 +227,20 @@ func (rs *State) Whole(slot *epoch.Slot) *Whole {
 			w.Edit.LastSeq = max(w.Edit.LastSeq, l.Mem.LastSeq())
 		}
 	}
+	var tables []*Handle
 	for level, meta := range rs.Version.Tables() {
 		h := rs.Handle(meta.Num)
-		rows = append(rows, h.NewIter(slot, table.IterOptions{NoCache: true}))
+		tables = append(tables, h)
 		tombs = append(tombs, h.Tombstones())
-		w.Count += meta.Entries
 		w.Edit.Removed = append(w.Edit.Removed, manifest.Removed{Level: level, Num: meta.Num})
 	}
-	w.Rows, w.Tombstones = iterator.NewMerging(rows...), tombstone.Merge(tombs...)
+	w.Tombstones = tombstone.Merge(tombs...)
+	for _, h := range tables {
+		if !w.Tombstones.Hides(h.Meta, snapshots) {
+			rows = append(rows, h.NewIter(slot, table.IterOptions{NoCache: true}))
+			w.Count += h.Meta.Entries
+		}
+	}
+	w.Rows = iterator.NewMerging(rows...)
 	return w
 }

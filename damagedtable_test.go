@@ -1,0 +1,85 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cairndb/cairn"
+)
+
+// damagedStore opens a store of n keys of a kilobyte, whose tables all have a bit wrong in their first keys.
+func damagedStore(t *testing.T, dir string, n int) *cairn.DB {
+	t.Helper()
+	opts := &cairn.Options{Memory: 4 << 20, Durability: cairn.Relaxed}
+	db, err := cairn.Open(dir, opts)
+	check(t, err)
+	for i := range n {
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), noise(1000)))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	check(t, db.Close())
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	for _, name := range tables {
+		data, err := os.ReadFile(name)
+		check(t, err)
+		data[100] ^= 1
+		check(t, os.WriteFile(name, data, 0o600))
+	}
+	return openAt(t, dir, opts)
+}
+
+// TestDamagedTableHoldsUpNothingElse: a table that cannot be read is left out of merges, and what is written above it
+// is merged without it.
+func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
+	const keys = 4000
+	dir := t.TempDir()
+	db := damagedStore(t, dir, keys)
+	r := rand.New(rand.NewPCG(2, 2))
+	v := noise(64<<10)
+	most := 0
+	for i := range 25 * keys {
+		at := r.IntN(len(v) - 1000)
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", r.IntN(keys)), v[at:at+1000]))
+		if i%1000 == 0 {
+			most = max(most, db.Stats().Runs)
+		}
+	}
+	if _, bytes := logs(t, dir); most > 30 || bytes > 60<<20 {
+		t.Errorf("up to %d runs, and %d bytes on the disk", most, bytes)
+	}
+	if err := db.Compact(t.Context(), cairn.Range{}); !errors.Is(err, cairn.ErrCorrupt) {
+		t.Errorf("Compact: %v", err)
+	}
+	if err := db.Close(); err != nil && !errors.Is(err, cairn.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// TestDamageGoesWithARangeDelete: a merge does not read a table of which a range delete hides everything. So what is
+// damaged can be got rid of.
+func TestDamageGoesWithARangeDelete(t *testing.T) {
+	db := damagedStore(t, t.TempDir(), 1000)
+	everything := cairn.Range{Low: b("key00000"), High: b("key01000")}
+	if _, err := db.Verify(t.Context()); !errors.Is(err, cairn.ErrCorrupt) {
+		t.Fatalf("the damage is not where it should be: %v", err)
+	}
+	check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(everything) }))
+	put(t, db, "key00500", "new")
+	tx, err := db.Begin(false)
+	check(t, err)
+	defer tx.Rollback()
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	check(t, tx.Rollback())
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	wantEntries(t, db, 1)
+	wantValue(t, db, "key00500", "new")
+	_, err = db.Verify(t.Context())
+	check(t, err)
+}
