@@ -92,6 +92,9 @@ func readFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read value: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > cairn.MaxValueBytes {
+		return nil, valueTooLarge(name)
+	}
 	return readValue(ctx, f, name)
 }
 
@@ -101,9 +104,13 @@ func readValue(ctx context.Context, r io.Reader, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read value from %s: %w", name, err)
 	}
 	if len(value) > cairn.MaxValueBytes {
-		return nil, fmt.Errorf("value from %s: %w: more than %d bytes", name, cairn.ErrValueTooLarge, int64(cairn.MaxValueBytes))
+		return nil, valueTooLarge(name)
 	}
 	return value, nil
+}
+
+func valueTooLarge(name string) error {
+	return fmt.Errorf("value from %s: %w: more than %d bytes", name, cairn.ErrValueTooLarge, int64(cairn.MaxValueBytes))
 }
 
 // durability is the flag --durability.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/cairndb/cairn"
 )
 
 func TestPut(t *testing.T) {
@@ -98,4 +100,18 @@ func TestPutUsage(t *testing.T) {
 		t.Error("a wrong command line made a store")
 	}
 	cli(t, "put", "--create", dir, "k", "--file", dir+"/none").fails(t, exitEnvironment, "none")
+}
+
+// A file that is too large is refused without being read.
+func TestPutOfAFileTooLarge(t *testing.T) {
+	dir, name := t.TempDir(), filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, 1<<50); err != nil {
+		if err := os.Truncate(name, cairn.MaxValueBytes+1); err != nil {
+			t.Skip("NOT TESTED: no sparse file of 1 GiB can be made here")
+		}
+	}
+	cli(t, "put", "--create", dir, "key", "--file", name).fails(t, exitUsage, "value too large")
 }

@@ -26,6 +26,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 			return usagef("an argument is missing; write: %s", write)
 		case len(args) > most:
 			return usagef("too many arguments, from %q on; write: %s", args[most], write)
+		case len(args) > 0 && args[0] == "":
+			return usagef("STORE is empty; write: %s", write)
 		}
 		return nil
 	}

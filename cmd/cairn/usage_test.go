@@ -23,6 +23,7 @@ func TestUsageWords(t *testing.T) {
 		{[]string{"get", dir, "a", "--raw=maybe"}, `--raw "maybe": write true or false, or the flag alone`},
 		{[]string{"put", dir, "a", "b", "--durability", "no"}, `--durability "no": write durable or relaxed`},
 		{[]string{"get", dir}, "an argument is missing; write: cairn get STORE KEY"},
+		{[]string{"get", "", "key"}, "STORE is empty; write: cairn get STORE KEY"},
 		{[]string{"put"}, "an argument is missing; write: cairn put STORE KEY (VALUE"},
 		{[]string{"scan", dir, "extra", "more"}, `too many arguments, from "extra" on; write: cairn scan STORE`},
 		{[]string{"version", "extra"}, `too many arguments, from "extra" on; write: cairn version`},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,9 @@ func (a *app) verify(ctx context.Context, dir string) error {
 			m.add(int64(n), t)
 		}
 	}}}
+	if abs, err := filepath.Abs(dir); err == nil { // as files are named elsewhere
+		dir = abs
+	}
 	err := a.readWith(ctx, dir, opts, func(db *cairn.DB) (err error) {
 		stats = db.Stats()
 		total.Store(stats.DiskBytes - stats.LogBytes)
