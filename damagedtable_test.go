@@ -42,7 +42,7 @@ func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	db := damagedStore(t, dir, keys)
 	r := rand.New(rand.NewPCG(2, 2))
-	v := noise(64<<10)
+	v := noise(64 << 10)
 	most := 0
 	for i := range 25 * keys {
 		at := r.IntN(len(v) - 1000)
