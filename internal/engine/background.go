@@ -227,8 +227,8 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	if rs.Version.NumTables() == 0 {
 		return false, nil
 	}
-	if thorough {
-		e.merger.Survey(rs)
+	if thorough && !e.merger.Survey(rs, nil, nil) {
+		return true, nil
 	}
 	in := e.merger.Inputs(idle)
 	in.Thorough = thorough

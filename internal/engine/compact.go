@@ -80,7 +80,9 @@ func (e *Engine) compactRange(asked compact.Asked) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	rs := e.State()
-	e.merger.Survey(rs)
+	if !e.merger.Survey(rs, asked.Low, asked.High) {
+		return true, nil
+	}
 	in := e.merger.Inputs(true)
 	in.Unreadable = nil // whoever asks is told
 	job, ok := compact.Manual(rs.Version, asked, in)
