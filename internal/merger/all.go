@@ -32,7 +32,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 	if len(parts) > 1 {
 		effort = effort.Alone() // the other processors have parts of their own
 	}
-	oldest := m.readers()[0]
+	_, readers := m.readers() // before the parts look, so that what is noted is not ahead of what they did
 	all, err = m.sideBySide(parts, mayGoOn, read, func(p *part) {
 		m.part(p, rs, len(parts), closing, effort)
 	})
@@ -41,7 +41,7 @@ func (m *Merger) All(rs *tree.State, closing bool, effort tablefiles.Effort, may
 	}
 	job := &compact.Job{Bottommost: true, OutLevel: manifest.Bottom, Quick: m.Tables.Hasty(effort)}
 	for i := range parts {
-		m.Leftovers.Note(job, tree.Numbers(parts[i].tables), parts[i].Leftovers(), oldest)
+		m.Leftovers.Note(job, tree.Numbers(parts[i].tables), parts[i].Leftovers(), readers[0])
 	}
 	edit = parts[0].edit
 	edit.Added = Added(manifest.Bottom, 0, all)
@@ -120,7 +120,7 @@ func (m *Merger) sideBySide(parts []part, mayGoOn func() error, read func(), wri
 func (m *Merger) part(p *part, rs *tree.State, n int, closing bool, effort tablefiles.Effort) {
 	r := m.View.Reader()
 	defer m.View.Done(r)
-	p.Snapshots = m.snapshots()
+	p.Snapshots, _ = m.readers()
 	whole := rs.Whole(r.Slot, p.Snapshots)
 	defer whole.Rows.Close()
 	p.edit = &whole.Edit

@@ -39,13 +39,12 @@ type Merger struct {
 	Leftovers compact.Leftovers // garbage that snapshots held
 }
 
-// snapshots returns the sequences of open snapshots, in order.
-func (m *Merger) snapshots() tombstone.Stripes { return inOrder(m.View.Epochs.Snapshots(nil)) }
-
-// readers returns the sequences that are read at, in order: those of open snapshots, and the one that may be seen.
-func (m *Merger) readers() tombstone.Stripes {
+// readers returns the sequences of open snapshots, in order, and those that are read at: with them the one that may be
+// seen. What a merge does and what is said of it come from one look, since a snapshot may end between two.
+func (m *Merger) readers() (snapshots, all tombstone.Stripes) {
 	visible := m.View.Visible() // before: a snapshot that begins later is not of a lesser one
-	return inOrder(m.View.Epochs.Snapshots([]uint64{visible}))
+	snapshots = inOrder(m.View.Epochs.Snapshots(nil))
+	return snapshots, inOrder(append(slices.Clone(snapshots), visible))
 }
 
 func inOrder(s tombstone.Stripes) tombstone.Stripes {
@@ -55,8 +54,9 @@ func inOrder(s tombstone.Stripes) tombstone.Stripes {
 
 // Inputs returns what decides, besides the version, which compaction is due.
 func (m *Merger) Inputs(idle bool) compact.Inputs {
+	_, readers := m.readers()
 	return compact.Inputs{
-		Idle: idle, Readers: m.readers(), Leftovers: m.Leftovers.All(), Unreadable: m.Leftovers.Unreadable(),
+		Idle: idle, Readers: readers, Leftovers: m.Leftovers.All(), Unreadable: m.Leftovers.Unreadable(),
 		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
 	}
 }
@@ -106,10 +106,11 @@ func (m *Merger) ofMemory(mems []*tree.Memory, lowest bool) (merge *compact.Merg
 		tombs = append(tombs, tombstone.Build(mem.RangeDeletes()))
 		rows += uint64(mem.Len())
 	}
+	snapshots, _ := m.readers()
 	return &compact.Merge{
 		Rows:        iterator.NewMerging(sources...),
 		Tombstones:  tombstone.Merge(tombs...),
-		Snapshots:   m.snapshots(),
+		Snapshots:   snapshots,
 		Bottom:      lowest,
 		TargetBytes: wholeTable,
 		Check:       m.MustStop,
@@ -128,7 +129,8 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	for _, h := range inputs {
 		tombs = append(tombs, h.Tombstones())
 	}
-	tombstones, snapshots := tombstone.Merge(tombs...), m.snapshots()
+	tombstones := tombstone.Merge(tombs...)
+	snapshots, readers := m.readers()
 	var rows []base.Iterator
 	for _, h := range inputs {
 		if !tombstones.Hides(h.Meta, snapshots) {
@@ -137,7 +139,6 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	}
 	merging := iterator.NewMerging(rows...)
 	defer merging.Close()
-	oldest := m.readers()[0]
 	merge := &compact.Merge{
 		Rows: merging, Tombstones: tombstones, Snapshots: snapshots, Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
@@ -149,7 +150,7 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	}
 	tables, err := m.Tables.WriteResident(merge, job.OutLevel, job.MaxRows(), effort)
 	if err == nil {
-		m.Leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), oldest)
+		m.Leftovers.Note(job, tree.Numbers(tables), merge.Leftovers(), readers[0])
 	}
 	return tables, err
 }
