@@ -6,16 +6,22 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
 )
 
-// damagedStore opens a store of n keys of a kilobyte, whose tables all have a bit wrong in their first keys.
-func damagedStore(t *testing.T, dir string, n int) *cairn.DB {
+// damagedStore opens a store of n keys of a kilobyte, whose tables all have a bit wrong in their first keys. It counts what
+// fails in the background.
+func damagedStore(t *testing.T, dir string, n int, failed *atomic.Int64) *cairn.DB {
 	t.Helper()
-	opts := &cairn.Options{Memory: 4 << 20, Durability: cairn.Relaxed}
+	opts := &cairn.Options{Memory: 4 << 20, Durability: cairn.Relaxed, OnEvent: func(e cairn.Event) {
+		if e.Kind == cairn.EventBackgroundError {
+			failed.Add(1)
+		}
+	}}
 	db, err := cairn.Open(dir, opts)
 	check(t, err)
 	for i := range n {
@@ -41,7 +47,8 @@ func damagedStore(t *testing.T, dir string, n int) *cairn.DB {
 func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
 	const keys = 4000
 	dir := t.TempDir()
-	db := damagedStore(t, dir, keys)
+	var failed atomic.Int64
+	db := damagedStore(t, dir, keys, &failed)
 	r := rand.New(rand.NewPCG(2, 2))
 	v := noise(64 << 10)
 	for range 25 * keys {
@@ -57,6 +64,15 @@ func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
 			t.Fatalf("%d runs, and %d bytes on the disk", runs, bytes)
 		}
 	}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		before := failed.Load()
+		time.Sleep(2500 * time.Millisecond) // the compactor does not wait longer after an error
+		if after := failed.Load(); after == before {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%d merges failed while nobody wrote", after-before)
+		}
+	}
 	if err := db.Compact(t.Context(), cairn.Range{}); !errors.Is(err, cairn.ErrCorrupt) {
 		t.Errorf("Compact: %v", err)
 	}
@@ -65,10 +81,25 @@ func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
+// TestDamageGoesWithClose is the same where Close merges what is in memory with the tables.
+func TestDamageGoesWithClose(t *testing.T) {
+	dir := t.TempDir()
+	db := damagedStore(t, dir, 1000, new(atomic.Int64))
+	check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{}) }))
+	for k := range 500 {
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", k), noise(1000)))
+	}
+	check(t, db.Close())
+	db = openAt(t, dir, nil)
+	wantEntries(t, db, 500)
+	_, err := db.Verify(t.Context())
+	check(t, err)
+}
+
 // TestDamageGoesWithARangeDelete: a merge does not read a table of which a range delete hides everything. So what is
 // damaged can be got rid of.
 func TestDamageGoesWithARangeDelete(t *testing.T) {
-	db := damagedStore(t, t.TempDir(), 1000)
+	db := damagedStore(t, t.TempDir(), 1000, new(atomic.Int64))
 	everything := cairn.Range{Low: b("key00000"), High: b("key01000")}
 	if _, err := db.Verify(t.Context()); !errors.Is(err, cairn.ErrCorrupt) {
 		t.Fatalf("the damage is not where it should be: %v", err)

@@ -368,3 +368,46 @@ func TestManualEnds(t *testing.T) {
 		t.Error("job for another range")
 	}
 }
+
+// What cannot be read is left out, and what is beside it is merged.
+func TestUnreadableTables(t *testing.T) {
+	var runs [][]*base.TableMeta
+	for num := range uint64(6) {
+		runs = append(runs, []*base.TableMeta{tab(num+10, 0, 9, 500)})
+	}
+	in := quiet(false)
+	in.Unreadable = map[uint64]bool{5: true, 10: true}
+	job := mustPick(t, build(t, runs, map[int][]*base.TableMeta{6: {tab(5, 0, 9, 30000)}}), in)
+	if got := nums(job.Inputs[0]); len(job.Inputs) != 1 || job.OutLevel != 0 || len(got) != 5 || slices.Contains(got, 10) {
+		t.Errorf("level 0 above a table that cannot be read, and with one: %+v takes %v", job, got)
+	}
+
+	most, some := tab(5, 0, 9, 30000), tab(6, 10, 19, 30000)
+	most.Deletes, some.Deletes = 50, 20
+	v := build(t, nil, map[int][]*base.TableMeta{6: {most, some}})
+	in = quiet(true)
+	in.Unreadable = map[uint64]bool{5: true}
+	if job := mustPick(t, v, in); nums(job.Inputs[0])[0] != 6 || Debt(v, in) != 30000 {
+		t.Errorf("the table with less garbage, which can be read: %+v, debt %d", job, Debt(v, in))
+	}
+	in.Unreadable[6] = true
+	mustRest(t, v, in)
+
+	in = quiet(true)
+	in.Codecs, in.Thorough, in.Leftovers = true, true, map[uint64]Leftover{5: {Quick: true}, 6: {Quick: true}}
+	in.Unreadable = map[uint64]bool{5: true}
+	v = build(t, nil, map[int][]*base.TableMeta{6: {tab(5, 0, 9, 30000), tab(6, 10, 19, 30000)}})
+	if job := mustPick(t, v, in); nums(job.Inputs[0])[0] != 6 || Debt(v, in) != 30000 {
+		t.Errorf("the one compressed in haste that can be read: %+v, debt %d", job, Debt(v, in))
+	}
+
+	var small []*base.TableMeta
+	for num := range uint64(9) {
+		small = append(small, tab(num+1, 10*num, 10*num+9, 50))
+	}
+	in = quiet(true)
+	in.Unreadable = map[uint64]bool{5: true}
+	if got := nums(mustPick(t, build(t, nil, map[int][]*base.TableMeta{6: small}), in).Inputs[0]); !slices.Equal(got, []uint64{1, 2, 3, 4}) {
+		t.Errorf("small tables beside one that cannot be read: %v", got)
+	}
+}

@@ -228,3 +228,43 @@ func TestMergeErrors(t *testing.T) {
 		}
 	}
 }
+
+// A version is kept for those only who read before the first one that hides it.
+func TestLeftoversSayWhoSees(t *testing.T) {
+	m := &Merge{
+		Rows: iterator.NewSliceIter([]iterator.Entry{
+			{Key: []byte("k"), Seq: 5, Kind: base.KindPut, Value: []byte("abc")}, {Key: []byte("k"), Seq: 1, Kind: base.KindPut, Value: []byte("d")},
+		}),
+		Tombstones: tombstone.Build([]tombstone.Tombstone{{Low: []byte("a"), High: []byte("z"), Seq: 9}}),
+		Snapshots:  tombstone.Stripes{2, 6, 7, 12}, Bottom: true, TargetBytes: 1000,
+		Create: func() (Output, error) { return &listing{}, nil },
+	}
+	if _, err := m.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []Kept{{6, 7, 4}, {2, 2, 2}}; !slices.Equal(m.Leftovers()[0].Kept, want) {
+		t.Errorf("%v, want %v", m.Leftovers()[0].Kept, want)
+	}
+}
+
+// A Leftover never says of versions that fewer see them than do.
+func TestLeftoversOfManySnapshots(t *testing.T) {
+	var l Leftover
+	total := int64(0)
+	for i := range uint64(3 * mostKept) {
+		for range 2 {
+			l.Keep(Kept{10 * i, 10*i + 5, int64(i)})
+			total += int64(i)
+		}
+	}
+	none := Inputs{Readers: tombstone.Stripes{1e6}}
+	if got := l.garbage(&none); len(l.Kept) != mostKept || got != total {
+		t.Errorf("%d bytes in %d, want %d in %d", got, len(l.Kept), total, mostKept)
+	}
+	for i := range uint64(3 * mostKept) {
+		one := Inputs{Readers: tombstone.Stripes{10*i + 3, 1e6}}
+		if got := l.garbage(&one); i > 0 && got > total-2*int64(i) {
+			t.Errorf("beside who sees %d bytes of %d: %d are garbage", 2*i, total, got)
+		}
+	}
+}

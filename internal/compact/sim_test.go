@@ -279,9 +279,34 @@ func (s *sim) settle(idle bool) {
 				s.fitted++
 			}
 		}
+		if s.rng.IntN(3) == 0 { // of what is due as well or not
+			if other, some := s.pickReadable(in); some {
+				job = other
+			}
+		}
 		s.checkJob(&job)
 		s.carryOut(&job)
 	}
+}
+
+// pickReadable picks a job where some tables cannot be read.
+func (s *sim) pickReadable(in Inputs) (Job, bool) {
+	s.t.Helper()
+	in.Unreadable = map[uint64]bool{}
+	for _, t := range s.v.Tables() {
+		if s.rng.IntN(4) == 0 {
+			in.Unreadable[t.Num] = true
+		}
+	}
+	job, ok := Pick(s.v, in)
+	for _, input := range job.Inputs {
+		for _, t := range input.Tables {
+			if ok && in.Unreadable[t.Num] && !job.Move {
+				s.t.Fatalf("table %d cannot be read: %+v on\n%s", t.Num, job, s.v)
+			}
+		}
+	}
+	return job, ok
 }
 
 func (s *sim) carryOut(job *Job) {
