@@ -62,7 +62,7 @@ func (in *Inputs) oldest() uint64 {
 // read reports whether somebody reads at a sequence from one to another, now or later.
 func (in *Inputs) read(from, to uint64) bool {
 	i, n := in.Readers.Of(from), len(in.Readers)
-	return n == 0 || in.Readers[n-1] <= to || in.Readers[i] <= to
+	return n == 0 || in.Readers[n-1] <= to || i < n && in.Readers[i] <= to
 }
 
 // Reason says why a job was picked.

@@ -241,6 +241,7 @@ func TestTombstonesAtTheBottom(t *testing.T) {
 		{10, 20, tombstone.Stripes{9, 20, 1e6}, false},
 		{10, 20, tombstone.Stripes{10, 1e6}, false},
 		{10, 20, tombstone.Stripes{9}, false},
+		{10, 8, tombstone.Stripes{9}, true}, // of a table that lies
 	} {
 		in.Readers = c.readers
 		in.Leftovers = map[uint64]Leftover{5: {Snapshot: 5, Kept: []Kept{{c.from, c.to, 20000}}}}
