@@ -86,7 +86,7 @@ type Options struct {
 	// own (allow 16 MiB), a batch before it is written, range deletes that are not yet
 	// applied and the bounds of tables, each as long as a key (both counted, not
 	// bounded), the log that Open replays after a crash, and what callers keep alive:
-	// copies they asked for, memtables an idle iterator stands on, and the tables of a
+	// copies they asked for, memtables and pages an idle iterator stands on, and the tables of a
 	// large transaction's writes that its iterators have from when they were made. Up
 	// to 64 MiB stay for a second after Close, for the next store of the process. Default: a quarter of what the
 	// process may use (physical memory or control group), 512 MiB where the system does

@@ -64,15 +64,22 @@ func once(suffix string, f func()) *func(string) {
 	return &hook
 }
 
-// TestReaderClosedMeanwhile: Close of a reader that is catching up waits for that, and gives everything back.
-func TestReaderClosedMeanwhile(t *testing.T) {
-	m := memfs.New()
+// hooked returns a store in memory in which "a" is "1", who writes it, and who reads it, through hooks.
+func hooked(t *testing.T) (m *memfs.FS, w *cairn.DB, h *hookFS, r *cairn.DB) {
+	t.Helper()
+	m = memfs.New()
 	m.StopJournal()
-	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	w = openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
 	put(t, w, "a", "1")
-	h := &hookFS{FS: m}
+	h = &hookFS{FS: m}
 	r, err := cairn.Open("/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
 	check(t, err)
+	return m, w, h, r
+}
+
+// TestReaderClosedMeanwhile: Close of a reader that is catching up waits for that, and gives everything back.
+func TestReaderClosedMeanwhile(t *testing.T) {
+	_, w, h, r := hooked(t)
 	wantValue(t, r, "a", "1")
 	blocked, release := make(chan bool), make(chan bool)
 	h.reads.Store(once(".log", func() {
@@ -326,13 +333,7 @@ func TestLockFileCut(t *testing.T) {
 // TestReaderGivesUpWhenClosed: Close does not wait until a reader has given up a store that changes whenever it is
 // looked at.
 func TestReaderGivesUpWhenClosed(t *testing.T) {
-	m := memfs.New()
-	m.StopJournal()
-	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
-	put(t, w, "a", "1")
-	h := &hookFS{FS: m}
-	r, err := cairn.Open("/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
-	check(t, err)
+	m, w, h, r := hooked(t)
 	var looks atomic.Int64
 	closed := make(chan error, 1)
 	changes := func(name string) {

@@ -10,12 +10,11 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// Survey finds out what a merge would gain of those tables of the last level, with keys in [low, high) (nil: no bound),
-// that no merge of this process has written:
-// which were compressed in haste, and what they hold for snapshots that have ended. It reads the keys of one table at most,
-// and reports whether there are no others: whoever wants to merge does not wait for more. It is called once at a time, and
-// no table is closed meanwhile; Close waits for it, and so for one table's properties, or some of its rows. A table that
-// cannot be read has nothing to gain.
+// Survey finds out what a merge would gain of those tables of the last level, with keys in [low, high) (nil: no bound), that
+// no merge of this process has written: which were compressed in haste, and what they hold for snapshots that have ended.
+// It reads the keys of one table at most, and reports whether there are no others: whoever wants to merge does not wait for
+// more. It is called once at a time, and no table is closed meanwhile; Close waits for it, and so for one table's
+// properties, or some of its rows. A table that cannot be read has nothing to gain.
 func (m *Merger) Survey(rs *tree.State, low, high []byte) (all bool) {
 	for _, meta := range rs.Version.Levels[manifest.Bottom] {
 		if m.Leftovers.Known(meta.Num) || !meta.Overlaps(low, high) {
