@@ -328,6 +328,9 @@ func (k *Keys) View(form []byte) {
 // Plain reports whether every row is a put, and no key has more than one.
 func (k *Keys) Plain() bool { return k.kinds == 0 && k.kind == base.KindPut && !k.older }
 
+// Single reports whether no key has more than one row.
+func (k *Keys) Single() bool { return !k.older }
+
 // Unsequenced reports whether no row has a sequence.
 func (k *Keys) Unsequenced() bool { return k.seqBytes == 0 && k.seq == 0 }
 

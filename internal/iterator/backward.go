@@ -9,16 +9,18 @@ import (
 // behind is what Visible knows of its row while it goes backward. The sources
 // have then passed all versions of the row's key: only after the newest one, met
 // last, is it known which counts. Going back onto that version is left until its
-// value is wanted, and then only the one source that holds it moves.
+// value is wanted, and then only the one source that holds it moves. A version that
+// is known to be the only one is not passed: the sources stand on it.
 type behind struct {
 	reverse bool
+	on      bool   // the sources stand on the row
 	own     []byte // the row's key
 	source  int    // which source has the row's version, -1: no version is visible
 	steps   int    // how many steps forward of where that source stands
 	onto    bool   // the source has taken these steps
 }
 
-func (b *behind) reset() { b.reverse, b.onto = false, false }
+func (b *behind) reset() { b.reverse, b.on, b.onto = false, false, false }
 
 // backward goes on to the last row at or before the entry that the sources stand
 // on, the oldest of its key, if ok.
@@ -35,7 +37,9 @@ func (v *Visible) backward(ok bool) bool {
 			return v.off()
 		}
 		var kind base.Kind
-		if kind, ok = v.versions(); !ok && v.merged.Err() != nil {
+		if v.on = v.merged.sole(); v.on {
+			kind = v.version()
+		} else if kind, ok = v.versions(); !ok && v.merged.Err() != nil {
 			break // a newer version may be where it failed
 		}
 		if v.source >= 0 && kind == base.KindPut && !v.covered(v.own, v.seq) {
@@ -43,6 +47,10 @@ func (v *Visible) backward(ok bool) bool {
 				v.backwardOut(hidden, append(v.own, 0))
 			}
 			return true
+		}
+		if v.on {
+			v.on = false
+			ok = v.merged.Prev()
 		}
 		if hidden++; ok && v.ask(hidden) {
 			_, ok = v.backwardOver(v.own, hidden) // versions has moved, if that does not
@@ -52,6 +60,14 @@ func (v *Visible) backward(ok bool) bool {
 		v.backwardOut(hidden, v.low)
 	}
 	return v.end()
+}
+
+// version notes the only version of the key own, on which the sources stand, if it is visible.
+func (v *Visible) version() (kind base.Kind) {
+	if v.source = -1; v.vis.Sees(v.merged.Seq()) {
+		v.source, v.seq, kind = v.merged.current(), v.merged.Seq(), v.merged.Kind()
+	}
+	return kind
 }
 
 // versions passes the versions of the key own, the oldest first, and notes the
@@ -129,6 +145,14 @@ func (v *Visible) restore() bool {
 	return true
 }
 
+// stepBackward goes from the row behind the sources, or on which they stand, to the previous one.
+func (v *Visible) stepBackward() bool {
+	if v.on {
+		return v.backward(v.merged.Prev())
+	}
+	return v.restore() && v.backward(v.merged.Valid())
+}
+
 // turnBackward goes from the row the sources stand on to the previous one.
 func (v *Visible) turnBackward() bool {
 	v.own = append(v.own[:0], v.key...)
@@ -139,12 +163,12 @@ func (v *Visible) turnBackward() bool {
 	return v.backward(ok)
 }
 
-// turnForward goes from the row behind the sources to the next one.
+// turnForward goes from the row behind the sources, or on which they stand, to the next one.
 func (v *Visible) turnForward() bool {
 	if !v.restore() {
 		return false
 	}
-	v.reverse = false
+	v.reverse, v.on = false, false
 	ok := false
 	if v.merged.Valid() {
 		ok = v.merged.Next()

@@ -171,6 +171,12 @@ func (c *Concat) Stretch(limit []byte, snapshot uint64) (*block.Cursor, int) {
 	return nil, 0
 }
 
+// IsNewest implements VersionTeller: all versions of a key are in one part.
+func (c *Concat) IsNewest() bool {
+	t, ok := c.it.(VersionTeller)
+	return ok && t.IsNewest()
+}
+
 // Prev implements base.Iterator.
 func (c *Concat) Prev() bool { return c.it != nil && (c.it.Prev() || c.back()) }
 

@@ -37,3 +37,9 @@ type VersionStepper interface {
 	// is another one.
 	Newest(vis base.Visibility) bool
 }
+
+// VersionTeller may be implemented by a base.Iterator that knows the newest version of a key when it stands on it.
+type VersionTeller interface {
+	// IsNewest reports whether the current entry is known to be the newest of its key in the iterator.
+	IsNewest() bool
+}

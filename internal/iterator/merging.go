@@ -326,6 +326,23 @@ func (m *Merging) newest(vis base.Visibility) (moved bool) {
 	return true
 }
 
+// sole reports whether the entry that it stands on after steps backward, the oldest version of a key, is known to be the
+// only one.
+func (m *Merging) sole() bool {
+	if t, ok := m.src[m.current()].(VersionTeller); !ok || !t.IsNewest() {
+		return false
+	}
+	if m.one != nil || m.runner >= 0 {
+		return m.one != nil || !m.sameKey(m.win, m.runner)
+	}
+	for i := range m.heads {
+		if i := int32(i); i != m.win && m.sameKey(m.win, i) {
+			return false
+		}
+	}
+	return true
+}
+
 // nextKeyBack is NextKey after steps backward.
 func (m *Merging) nextKeyBack() bool {
 	m.saved = append(m.saved[:0], m.heads[m.win].key...)

@@ -177,7 +177,7 @@ func (v *Visible) Prev() bool {
 	case v.plain:
 		return v.plainBackward(v.merged.one.Prev())
 	case v.reverse:
-		return v.restore() && v.backward(v.merged.Valid())
+		return v.stepBackward()
 	}
 	return v.turnBackward()
 }
@@ -264,7 +264,7 @@ func (v *Visible) Value() ([]byte, error) {
 	switch {
 	case !v.valid:
 		return nil, v.err
-	case v.reverse:
+	case v.reverse && !v.on:
 		return v.valueBehind()
 	case v.cur != nil:
 		if value, ok := v.cur.Value(); ok {

@@ -147,7 +147,10 @@ func anyIterator(r *rand.Rand, entries []iterator.Entry) base.Iterator {
 	if r.IntN(3) == 0 {
 		it = itertest.Stepping(it)
 	}
-	return itertest.Invalidating(it)
+	if it = itertest.Invalidating(it); r.IntN(2) == 0 {
+		it = itertest.Telling(it, entries)
+	}
+	return it
 }
 
 // walk is a Visible beside the row it should stand on.

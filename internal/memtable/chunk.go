@@ -119,10 +119,15 @@ func (s *set) behind(c chunk, n int) []ref {
 		return c.refs
 	}
 	refs := slices.Clone(c.refs)
+	s.setHeads(refs, n)
+	return refs
+}
+
+// setHeads makes heads what stands behind the first n bytes of the keys.
+func (s *set) setHeads(refs []ref, n int) {
 	for i := range refs {
 		refs[i].head = base.Head(s.key(refs[i])[n:])
 	}
-	return refs
 }
 
 // countLess returns how many refs at the front of a sorted slice come before r.

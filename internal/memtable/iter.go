@@ -237,6 +237,9 @@ func (it *Iter) leap() {
 	it.i += 1 + stride(func(n int) bool { return isOlder(it.i+n) && it.same(it.exact, now, it.refs[it.i+n]) })
 }
 
+// IsNewest implements iterator.VersionTeller.
+func (it *Iter) IsNewest() bool { return it.refs[it.i].at&older == 0 }
+
 // Newest implements iterator.VersionStepper.
 func (it *Iter) Newest(vis base.Visibility) bool {
 	if it.i < 0 {

@@ -405,18 +405,23 @@ type Record struct {
 // range delete says nothing.
 func (t *Table) Tag(i int) uint32 { return t.tag[i] }
 
-// Changes calls f with what each record of sequences after one, up to another, all of which there are, puts or deletes:
-// a key, or from a key to another. They are valid as long as the table is.
-func (t *Table) Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte)) {
+// Changed is told what records put or delete: a key, or the keys from one to before another. They are valid as long as
+// the table is.
+type Changed interface {
+	Change(kind base.Kind, key, end []byte)
+}
+
+// Changes tells of each record of sequences after one, up to another, all of which there are.
+func (t *Table) Changes(after, upTo uint64, told Changed) {
 	for rec, to := uint32(after+1-t.base), uint32(upTo+1-t.base); rec < to; rec++ {
 		kind, key := t.key(rec)
 		if kind != base.KindRangeDelete {
-			f(kind, key, nil)
+			told.Change(kind, key, nil)
 			continue
 		}
 		var e frame.Entry
 		t.decode(&e, rec)
-		f(kind, e.Key, e.Value)
+		told.Change(kind, e.Key, e.Value)
 	}
 }
 

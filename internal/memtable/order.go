@@ -19,7 +19,12 @@ type chunks struct {
 	sorted      []chunk // each newer in every record than the one before
 	first, last uint32
 	n           int
+
+	room [mostlyChunks]chunk // of sorted, as long as they are no more
 }
+
+// mostlyChunks: of some thousand records there are hardly ever more chunks.
+const mostlyChunks = 4
 
 // cover reports whether the chunks hold all records of a set of tables, and no others.
 func (c *chunks) cover(s *set) bool {
@@ -82,20 +87,33 @@ func (s *set) extend(c *chunks, oldest uint64) *chunks {
 			spans = append(spans, sp)
 		}
 	}
+	next.sorted = next.room[:0]
 	if c != nil {
-		next.sorted = slices.Clone(c.sorted)
+		next.sorted = append(next.sorted, c.sorted...)
 	}
 	if c != nil && c.first < s.first {
 		for i := range next.sorted {
 			next.sorted[i] = next.sorted[i].since(s.first)
 		}
 	}
-	if len(spans) > 0 {
-		next.sorted = append(next.sorted, s.sortSpans(spans, oldest))
-	}
+	s.add(next, spans, oldest)
 	next.sorted = slices.DeleteFunc(next.sorted, func(c chunk) bool { return len(c.refs) == 0 })
 	s.mergeLast(next, oldest, func(long, short int) bool { return long <= fewRecords || chunkGrowth*short >= long })
 	return next
+}
+
+// add adds what stands in some spans to chunks: into the last one, as a rule, where that is little.
+func (s *set) add(c *chunks, spans []span, oldest uint64) {
+	last := len(c.sorted) - 1
+	switch {
+	case len(spans) == 0:
+	case records(spans) > fewNew:
+		c.sorted = append(c.sorted, s.sortSpans(spans, oldest))
+	case last < 0 || len(c.sorted[last].refs) > fewRecords:
+		c.sorted = append(c.sorted, s.insert(chunk{}, spans, oldest))
+	default:
+		c.sorted[last] = s.insert(c.sorted[last], spans, oldest)
+	}
 }
 
 // mergeLast merges the last two chunks as long as they are so long that it should be done.

@@ -53,6 +53,14 @@ type span struct {
 	from, to int
 }
 
+// records returns how many records some spans are.
+func records(spans []span) (n int) {
+	for _, sp := range spans {
+		n += sp.to - sp.from
+	}
+	return n
+}
+
 // sortSpans returns the puts and deletes of some spans, which are given oldest first, by
 // key, newest first, but for those that others of sequences up to oldest hide.
 func (s *set) sortSpans(spans []span, oldest uint64) chunk {
@@ -111,10 +119,7 @@ func (m *sorter) recycle() {
 // keys begin with common. The chunk it returns has no refs yet.
 func (m *sorter) gather(spans []span, common []byte) (c chunk, ok bool) {
 	c.common = bytes.Clone(common)
-	total := 0
-	for _, sp := range spans {
-		total += sp.to - sp.from
-	}
+	total := records(spans)
 	m.heads, m.parts = slices.Grow(m.heads[:0], total), m.parts[:0]
 	m.puts = slices.Grow(m.puts[:0], (total+63)/64)[:(total+63)/64]
 	clear(m.puts)

@@ -167,16 +167,22 @@ func TestHidden(t *testing.T) {
 						want = append(want, v)
 					}
 				}
-				c := s.sortSpans(spans, oldest)
-				for _, r := range c.refs {
-					got = append(got, version{string(s.key(r)), s.seq(r), r.kind()})
-				}
-				if !slices.Equal(got, want) {
-					t.Fatalf("%s, seed %d, up to %d: %v, want %v", shape, seed, oldest, got, want)
-				}
-				for i, r := range c.refs {
-					if got := r.at&older != 0; got != (i > 0 && want[i-1].key == want[i].key) {
-						t.Fatalf("%s, seed %d, up to %d: ref %d is marked as an older version: %v", shape, seed, oldest, i, got)
+				for how, c := range map[string]chunk{
+					"sorted":   s.sortSpans(spans, oldest),
+					"inserted": s.insert(chunk{}, spans, oldest),
+					"both":     s.insert(s.sortSpans(spans[:1], oldest), spans[1:], oldest),
+				} {
+					got = got[:0]
+					for _, r := range c.refs {
+						got = append(got, version{string(s.key(r)), s.seq(r), r.kind()})
+					}
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s, seed %d, up to %d, %s: %v, want %v", shape, seed, oldest, how, got, want)
+					}
+					for i, r := range c.refs {
+						if got := r.at&older != 0; got != (i > 0 && want[i-1].key == want[i].key) {
+							t.Fatalf("%s, seed %d, up to %d, %s: ref %d is marked as an older version: %v", shape, seed, oldest, how, i, got)
+						}
 					}
 				}
 				hidden += len(all) - len(want)
@@ -270,8 +276,8 @@ func TestPacking(t *testing.T) {
 	}
 }
 
-// Two chunks merged are as if they had been sorted together, also where their keys have
-// different bytes in common, and of the older one nothing changes.
+// Two chunks merged, or one that records are inserted into, are as if everything had been sorted together, also where
+// keys have different bytes in common, and of the older one nothing changes.
 func TestMerge(t *testing.T) {
 	for shape, make := range keysOf {
 		for other, make2 := range keysOf {
@@ -288,11 +294,14 @@ func TestMerge(t *testing.T) {
 			s := table.alone()
 			first := table.sorted(0, n)
 			before := slices.Clone(first.refs)
-			got, want := s.merge(first, table.sorted(n, len(keys)), 0), table.sorted(0, len(keys))
-			if !slices.Equal(got.records(), want.records()) || !bytes.Equal(got.common, want.common) || got.length != want.length {
-				t.Fatalf("%s with %s: %d refs behind %q, want %d behind %q, in the same order", shape, other, len(got.refs), got.common, len(want.refs), want.common)
+			merged, inserted := s.merge(first, table.sorted(n, len(keys)), 0), s.insert(first, []span{{t: table, from: n, to: len(keys)}}, 0)
+			want := table.sorted(0, len(keys))
+			for how, got := range map[string]chunk{"merged": merged, "inserted": inserted} {
+				if !slices.Equal(got.refs, want.refs) || !bytes.Equal(got.common, want.common) || got.length != want.length {
+					t.Fatalf("%s with %s, %s: %d refs behind %q, want %d behind %q, in the same order", shape, other, how, len(got.refs), got.common, len(want.refs), want.common)
+				}
+				table.checkOlder(t, &got)
 			}
-			table.checkOlder(t, &got)
 			if !slices.Equal(first.refs, before) {
 				t.Fatalf("%s with %s: the older chunk has changed", shape, other)
 			}

@@ -168,6 +168,9 @@ func (it *Iter) NextKey() bool { return it.Next() }
 // Prev implements base.Iterator.
 func (it *Iter) Prev() bool { return it.i >= 0 && it.place(it.i-1) }
 
+// IsNewest implements iterator.VersionTeller.
+func (it *Iter) IsNewest() bool { return true }
+
 // mostStride is how many rows a stride has: its user does not look whether there is a newer
 // State before it ends.
 const mostStride = 256

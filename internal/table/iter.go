@@ -139,6 +139,9 @@ func (it *Iter) Prev() bool {
 	return it.enter(it.b-1) && it.place(it.Rows()-1)
 }
 
+// IsNewest implements iterator.VersionTeller: a newer version stands in the row before, or, of the first row, in another block.
+func (it *Iter) IsNewest() bool { return it.Row > 0 && it.Single() }
+
 // Valid implements base.Iterator.
 func (it *Iter) Valid() bool { return it.valid }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
+	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/mvcc"
 	"github.com/cairndb/cairn/internal/table"
 )
@@ -44,15 +45,14 @@ func (rs *State) Holds(after, upTo uint64) bool {
 	return false
 }
 
-// Changes calls f with what each record of sequences after one, up to another, puts or deletes. All of them are in
-// memtables; see Holds.
-func (rs *State) Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte)) {
+// Changes tells of each record of sequences after one, up to another. All of them are in memtables; see Holds.
+func (rs *State) Changes(after, upTo uint64, told memtable.Changed) {
 	for _, l := range rs.Layers {
 		if l.Mem == nil || l.Mem.LastSeq() <= after {
 			return
 		}
 		if first := l.Mem.FirstSeq(); first <= upTo {
-			l.Mem.Changes(max(after, first-1), min(upTo, l.Mem.LastSeq()), f)
+			l.Mem.Changes(max(after, first-1), min(upTo, l.Mem.LastSeq()), told)
 		}
 	}
 }

@@ -29,20 +29,20 @@ func (it *gaps) mine() (n int, any bool) {
 func (it *gaps) Gap(key []byte) (low, high []byte, keys int, ok bool) {
 	own, any := it.mine()
 	if any && it.tx.gaps != nil {
-		if low, high, keys, ok = it.tx.gaps.Find(it.writes, it.vis.PrivateLimit-1, key); ok {
+		if low, high, keys, ok = it.tx.gaps.Find(it.writes, it.vis.PrivateLimit-1, key, &it.cut); ok {
 			return low, high, keys, true
 		}
 	}
 	if own > mostOwn || len(it.spills) > 0 {
 		return nil, nil, 0, false
 	}
-	low, high, keys, ok = it.tx.e.Gaps.Find(it.rs, it.vis.Snapshot, key)
+	low, high, keys, ok = it.tx.e.Gaps.Find(it.rs, it.vis.Snapshot, key, &it.cut)
 	if !ok || own == 0 {
 		return low, high, keys, ok
 	}
-	cut := view.Cut{At: key, Low: low, High: high}
-	cut.Put(it.writes, it.writes.FirstSeq()-1, it.writes.LastSeq())
-	return cut.Low, cut.High, keys, cut.Holds()
+	it.cut = view.Cut{At: key, Low: low, High: high}
+	it.cut.Put(it.writes, it.writes.FirstSeq()-1, it.writes.LastSeq())
+	return it.cut.Low, it.cut.High, keys, it.cut.Holds()
 }
 
 // NoteGap implements iterator.Gaps: the store has no row there either, if the transaction has deleted none.
@@ -61,12 +61,22 @@ func (it *gaps) NoteGap(low, high []byte, keys int) {
 }
 
 // deletes reports whether the transaction has deleted something from low to before high (nil: no limit).
-func (it *gaps) deletes(low, high []byte) (found bool) {
-	it.writes.Changes(it.writes.FirstSeq()-1, it.writes.LastSeq(), func(kind base.Kind, key, end []byte) {
-		if kind == base.KindDelete {
-			end = append(bytes.Clone(key), 0)
-		}
-		found = found || kind != base.KindPut && bytes.Compare(low, end) < 0 && (high == nil || bytes.Compare(key, high) < 0)
-	})
-	return found
+func (it *gaps) deletes(low, high []byte) bool {
+	in := deletesIn{low: low, high: high}
+	it.writes.Changes(it.writes.FirstSeq()-1, it.writes.LastSeq(), &in)
+	return in.found
+}
+
+// deletesIn looks for deletes of keys from low to before high (nil: no limit).
+type deletesIn struct {
+	low, high []byte
+	found     bool
+}
+
+// Change implements memtable.Changed.
+func (d *deletesIn) Change(kind base.Kind, key, end []byte) {
+	if kind == base.KindDelete {
+		end = append(bytes.Clone(key), 0)
+	}
+	d.found = d.found || kind != base.KindPut && bytes.Compare(d.low, end) < 0 && (d.high == nil || bytes.Compare(key, d.high) < 0)
 }

@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/sorted"
 	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
 )
 
 // Iter walks the keys of [low, high) that a transaction sees, as they were, its
@@ -28,6 +30,7 @@ type Iter struct {
 	sources []iterator.Source
 	open    []base.Iterator // to close with the sources
 	chunks  memtable.Iters  // of the memtables
+	ownIts  memtable.Iters  // of own
 	memory  []*memtable.Table
 	sorted  sorted.Iter
 	tables  memoryOf[table.Iter]
@@ -37,10 +40,12 @@ type Iter struct {
 	own     []base.Iterator // the transaction's chunks, as they were at the start
 	writes  *memtable.Table // what they are chunks of: the transaction's may be another by now
 	spills  []*spill
+	cut     view.Cut // memory of gaps
 
 	// What has been walked since the last jump, for the read set: from start, in
 	// direction forward, up to the row it stands on.
 	start   []byte
+	end     []byte // memory for where it ends
 	forward bool
 	walking bool
 
@@ -80,7 +85,7 @@ func (tx *Tx) NewIter(low, high []byte) *Iter {
 	it.low, it.high = append(it.low[:0], low...), append(it.high[:0], high...)
 	if tx.writable {
 		it.writes = tx.writes
-		it.own = it.writes.Iterators(it.own)
+		it.own = it.ownIts.Append(it.own, it.writes, math.MaxUint64)
 		tx.handedOut++
 		it.spills = append(it.spills, tx.spills...)
 		for _, s := range it.spills {
@@ -444,11 +449,12 @@ func (it *Iter) Recycle() {
 		it.tx.handedOut--
 	}
 	it.rows.Reset()
+	it.ownIts.Reset()
 	clear(it.sources[:cap(it.sources)]) // there were more before it moved to a newer state
 	clear(it.memory[:cap(it.memory)])
 	clear(it.own)
 	clear(it.spills)
-	it.tx, it.writes, it.err = nil, nil, nil
+	it.tx, it.writes, it.err, it.cut = nil, nil, nil, view.Cut{}
 	it.sources, it.memory, it.own, it.spills = it.sources[:0], it.memory[:0], it.own[:0], it.spills[:0]
 	it.walked, it.walking, it.valid = 0, false, false
 	closedIters.Put(it)
@@ -463,7 +469,8 @@ func (it *Iter) noteWalk() {
 	it.walking = false
 	switch {
 	case it.forward && it.valid:
-		it.tx.noteRange(it.start, append(bytes.Clone(it.rows.Key()), 0))
+		it.end = append(append(it.end[:0], it.rows.Key()...), 0)
+		it.tx.noteRange(it.start, it.end)
 	case it.forward:
 		it.tx.noteRange(it.start, it.high)
 	case it.valid:

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/memtable"
 )
 
 // Gaps is where scans have found keys without a row lately: so many deleted ones in a row that the next scan
@@ -34,8 +35,8 @@ func LongestGap(mayPin int64) int {
 type Records interface {
 	// Holds reports whether all records of sequences after one, up to another, are there.
 	Holds(after, upTo uint64) bool
-	// Changes calls f with what each of them puts or deletes: a key, or the keys from one to before another.
-	Changes(after, upTo uint64, f func(kind base.Kind, key, end []byte))
+	// Changes tells what each of them puts or deletes.
+	Changes(after, upTo uint64, told memtable.Changed)
 }
 
 // gap says: of the keys from low to before high (nil: no limit) none has a row at any sequence from one up to
@@ -71,14 +72,15 @@ func (g *gap) within(low, high []byte) bool {
 
 // Find returns a gap that holds key at a sequence, and about how many deleted keys it has. What happened between that
 // sequence and those for which a gap is known is looked up in the records; where they do not hold all of it, that gap
-// is not returned.
-func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, keys int, ok bool) {
+// is not returned. cut is memory that Find needs.
+func (a *Gaps) Find(records Records, seq uint64, key []byte, cut *Cut) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
 		g := a.all[i].Load()
 		if g == nil || !g.holds(key) {
 			continue
 		}
-		cut, most, n := Cut{At: key, Low: g.low, High: g.high}, uint64(g.keys*recordsEach), g.keys
+		*cut = Cut{At: key, Low: g.low, High: g.high}
+		most, n := uint64(g.keys*recordsEach), g.keys
 		switch upTo := g.upTo.Load(); {
 		case seq < g.from: // what was deleted since may be a row
 			if g.from-seq > most || !records.Holds(seq, g.from) {
@@ -91,7 +93,7 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte) (low, high []byte, 
 				continue
 			}
 			if cut.Put(records, upTo, seq); cut.first != nil {
-				n = a.cut(i, g, &cut, seq)
+				n = a.cut(i, g, cut, seq)
 			} else {
 				g.upTo.Store(seq) // another walk may have stored another one by now: both are true
 			}
@@ -182,38 +184,50 @@ func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
 type Cut struct {
 	At, Low, High []byte
 
-	first, last []byte // of those that were put; nil: none
+	low, high   []byte // what it was when the last Put began
+	first, last []byte // of those between that were put; nil: none
 }
 
 // Put takes the keys out that records of sequences after one, up to another, put.
 func (c *Cut) Put(records Records, after, upTo uint64) {
-	whole := *c
-	records.Changes(after, upTo, func(kind base.Kind, key, _ []byte) {
-		if kind != base.KindPut || bytes.Compare(key, whole.Low) < 0 || whole.High != nil && bytes.Compare(key, whole.High) >= 0 {
-			return
-		}
-		if c.first == nil || bytes.Compare(key, c.first) < 0 {
-			c.first = key
-		}
-		if c.last == nil || bytes.Compare(key, c.last) > 0 {
-			c.last = key
-		}
-		c.without(key)
-	})
+	c.low, c.high = c.Low, c.High
+	records.Changes(after, upTo, (*withoutPuts)(c))
+}
+
+type withoutPuts Cut
+
+// Change implements memtable.Changed.
+func (p *withoutPuts) Change(kind base.Kind, key, _ []byte) {
+	c := (*Cut)(p)
+	if kind != base.KindPut || bytes.Compare(key, c.low) < 0 || c.high != nil && bytes.Compare(key, c.high) >= 0 {
+		return
+	}
+	if c.first == nil || bytes.Compare(key, c.first) < 0 {
+		c.first = key
+	}
+	if c.last == nil || bytes.Compare(key, c.last) > 0 {
+		c.last = key
+	}
+	c.without(key)
 }
 
 // Changed takes the keys out that records of sequences after one, up to another, put or delete.
 func (c *Cut) Changed(records Records, after, upTo uint64) {
-	records.Changes(after, upTo, func(kind base.Kind, key, end []byte) {
-		switch {
-		case kind != base.KindRangeDelete || bytes.Compare(key, c.At) > 0:
-			c.without(key)
-		case bytes.Compare(end, c.At) > 0:
-			c.without(c.At)
-		case bytes.Compare(end, c.Low) > 0:
-			c.Low = end
-		}
-	})
+	records.Changes(after, upTo, (*withoutChanged)(c))
+}
+
+type withoutChanged Cut
+
+// Change implements memtable.Changed.
+func (p *withoutChanged) Change(kind base.Kind, key, end []byte) {
+	switch c := (*Cut)(p); {
+	case kind != base.KindRangeDelete || bytes.Compare(key, c.At) > 0:
+		c.without(key)
+	case bytes.Compare(end, c.At) > 0:
+		c.without(c.At)
+	case bytes.Compare(end, c.Low) > 0:
+		c.Low = end
+	}
 }
 
 // without takes a key out.

@@ -27,7 +27,7 @@ func stateOf(first uint64, keys ...string) *tree.State {
 // find looks for a gap and compares: "" is none, else "low high keys".
 func (a *Gaps) find(t *testing.T, rs *tree.State, snapshot uint64, key, want string) {
 	t.Helper()
-	low, high, keys, ok := a.Find(rs, snapshot, []byte(key))
+	low, high, keys, ok := a.Find(rs, snapshot, []byte(key), new(Cut))
 	got := ""
 	if ok {
 		got = fmt.Sprintf("%s %s %d", low, high, keys)
@@ -98,7 +98,7 @@ func TestGapIsCut(t *testing.T) {
 	} {
 		a := Gaps{Longest: longestGap}
 		a.Note([]byte("d"), []byte("m"), 90, 0)
-		a.Find(rs, c.upTo, []byte(c.key))
+		a.Find(rs, c.upTo, []byte(c.key), new(Cut))
 		for key, want := range c.want {
 			a.find(t, rs, c.upTo, key, want)
 		}

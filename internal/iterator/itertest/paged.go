@@ -25,7 +25,7 @@ type pagedIter struct {
 }
 
 // Paged returns an iterator over entries, which are in order, in blocks of so many rows at
-// most. It implements iterator.Stretcher.
+// most. It implements iterator.Stretcher and iterator.VersionTeller.
 func Paged(entries []iterator.Entry, rows int) base.Iterator {
 	it := &pagedIter{}
 	for len(entries) > 0 {
@@ -108,6 +108,9 @@ func (it *pagedIter) Value() ([]byte, error) {
 	v, _ := it.Cursor.Value()
 	return v, nil
 }
+
+// IsNewest implements iterator.VersionTeller.
+func (it *pagedIter) IsNewest() bool { return it.Row > 0 && it.Single() }
 
 // Stretch implements iterator.Stretcher.
 func (it *pagedIter) Stretch(limit []byte, snapshot uint64) (*block.Cursor, int) {

@@ -102,6 +102,9 @@ func (w *walk) current() {
 	if !bytes.Equal(key, e.Key) || !bytes.Equal(w.it.Key(), e.Key) {
 		w.fail("key %q, then %q; want %q", key, w.it.Key(), e.Key)
 	}
+	if v, ok := w.it.(iterator.VersionTeller); ok && v.IsNewest() && w.at > 0 && bytes.Equal(e.Key, w.entries[w.at-1].Key) {
+		w.fail("%q/%d is said to be the newest version, %d is newer", e.Key, e.Seq, w.entries[w.at-1].Seq)
+	}
 }
 
 func (w *walk) lowerBound(key []byte) int {

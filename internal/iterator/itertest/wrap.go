@@ -80,6 +80,19 @@ func (s *stepping) NextKey() bool {
 	return false
 }
 
+// Telling returns an iterator like it, which is over entries, that implements iterator.VersionTeller.
+func Telling(it base.Iterator, entries []iterator.Entry) base.Iterator { return &telling{it, entries} }
+
+type telling struct {
+	base.Iterator
+	entries []iterator.Entry
+}
+
+func (t *telling) IsNewest() bool {
+	at, _ := slices.BinarySearchFunc(t.entries, t.Key(), func(e iterator.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	return t.entries[at].Seq == t.Seq()
+}
+
 // Failing returns an iterator like it whose positioning calls and value reads
 // fail with err after the first n of them.
 func Failing(it base.Iterator, n int, err error) base.Iterator {
