@@ -202,7 +202,7 @@ func TestEmptyAboveUndecided(t *testing.T) {
 // waitsForTheFlush returns a store to which more was written than may wait to be flushed, and which would
 // come to rest but for a flush that is under way, until it is released.
 func waitsForTheFlush(t *testing.T) (e *Engine, want map[int]string, release func()) {
-	for range 10 {
+	for range 40 {
 		e = mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
 		release = holdFlushes(t, e)
 		want = fillLayers(t, e, 4)

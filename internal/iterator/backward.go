@@ -13,14 +13,15 @@ import (
 // is known to be the only one is not passed: the sources stand on it.
 type behind struct {
 	reverse bool
-	on      bool   // the sources stand on the row
+	on      bool   // going backward: the sources stand on the row
 	own     []byte // the row's key
 	source  int    // which source has the row's version, -1: no version is visible
 	steps   int    // how many steps forward of where that source stands
 	onto    bool   // the source has taken these steps
+	above   []byte // memory for a bound
 }
 
-func (b *behind) reset() { b.reverse, b.on, b.onto = false, false, false }
+func (b *behind) reset() { b.reverse, b.onto = false, false }
 
 // backward goes on to the last row at or before the entry that the sources stand
 // on, the oldest of its key, if ok.
@@ -46,10 +47,12 @@ func (v *Visible) backward(ok bool) bool {
 			if v.key, v.valid = v.own, true; hidden >= askAfter {
 				v.backwardOut(hidden, append(v.own, 0))
 			}
+			if v.on {
+				v.beginStretchBack()
+			}
 			return true
 		}
 		if v.on {
-			v.on = false
 			ok = v.merged.Prev()
 		}
 		if hidden++; ok && v.ask(hidden) {
@@ -168,7 +171,7 @@ func (v *Visible) turnForward() bool {
 	if !v.restore() {
 		return false
 	}
-	v.reverse, v.on = false, false
+	v.reverse = false
 	ok := false
 	if v.merged.Valid() {
 		ok = v.merged.Next()

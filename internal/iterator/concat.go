@@ -171,6 +171,14 @@ func (c *Concat) Stretch(limit []byte, snapshot uint64) (*block.Cursor, int) {
 	return nil, 0
 }
 
+// StretchBack implements Stretcher.
+func (c *Concat) StretchBack(low []byte, snapshot uint64) (*block.Cursor, int) {
+	if s, ok := c.it.(Stretcher); ok {
+		return s.StretchBack(low, snapshot)
+	}
+	return nil, 0
+}
+
 // IsNewest implements VersionTeller: all versions of a key are in one part.
 func (c *Concat) IsNewest() bool {
 	t, ok := c.it.(VersionTeller)

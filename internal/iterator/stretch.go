@@ -14,6 +14,9 @@ type Stretcher interface {
 	// version in this source. Whoever moves the cursor within the stretch moves the
 	// iterator. A nil cursor, or an end not behind the current row: no stretch.
 	Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int)
+	// StretchBack returns a cursor on the current row and the row with which a stretch back from it ends: all
+	// of these rows are as above, but not less than low (nil: no limit). A row that is not before the current one: no stretch.
+	StretchBack(low []byte, snapshot uint64) (c *block.Cursor, begin int)
 }
 
 // Strider may be implemented by a base.Iterator of which every row is a put that its users
@@ -27,8 +30,8 @@ type Strider interface {
 // stretch is the part of one source that Visible walks by itself.
 type stretch struct {
 	cur   *block.Cursor // nil: none
-	until int
-	tries uint // rows of several sources since the last stretch
+	until int           // it ends before this row, or, going backward, with it: who turns round finds no row left
+	tries uint          // rows of several sources since the last stretch
 
 	strider base.Iterator // walked in place of a cursor; nil: none
 	left    int           // rows
@@ -71,6 +74,42 @@ func (v *Visible) beginStretch() {
 	}
 }
 
+// beginStretchBack looks for a stretch back from the row that v has just accepted, on which the sources stand.
+func (v *Visible) beginStretchBack() {
+	m, low := &v.merged, v.low
+	source := m.stretches[m.current()]
+	if source == nil || len(v.covers) > 0 {
+		return
+	}
+	if m.one == nil {
+		if m.runner < 0 {
+			return
+		}
+		if v.tries++; v.tries%stretchTries != 1 {
+			return
+		}
+		if other := &m.heads[m.runner]; other.live && (low == nil || !less(other.key, low)) {
+			v.above = append(append(v.above[:0], other.key...), 0)
+			low = v.above
+		}
+	}
+	if c, begin := source.StretchBack(low, v.vis.Snapshot); c != nil && begin < c.Row {
+		v.cur, v.until, v.tries = c, begin, 0
+	}
+}
+
+// Retreat moves to the previous row if that stands in the same stretch back. If not, nothing has changed: Prev will
+// do it.
+func (v *Visible) Retreat() bool {
+	c := v.cur
+	if c == nil || c.Row <= v.until {
+		return false
+	}
+	c.Row--
+	v.key = c.Key()
+	return true
+}
+
 // Advance moves to the next row if that stands in the same stretch. If not, nothing has
 // changed: Next will do it.
 func (v *Visible) Advance() bool {
@@ -106,6 +145,9 @@ func (v *Visible) TakeStrode() int {
 // leaveStretch makes the sources stand where the cursor does.
 func (v *Visible) leaveStretch() {
 	if v.cur != nil || v.strider != nil {
+		if v.reverse {
+			v.own = append(v.own[:0], v.key...)
+		}
 		v.cur, v.strider, v.left = nil, nil, 0
 		v.seq = v.merged.Seq()
 		v.merged.reload(v.merged.current())

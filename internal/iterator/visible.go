@@ -170,6 +170,9 @@ func (v *Visible) Next() bool {
 
 // Prev moves to the previous row.
 func (v *Visible) Prev() bool {
+	if v.Retreat() {
+		return true
+	}
 	v.leaveStretch()
 	switch {
 	case !v.valid:

@@ -40,13 +40,14 @@ func (s *set) admit(c *chunk, key []byte) {
 	}
 }
 
-// put puts the newest ref of all into a chunk that has room for it.
+// put puts the newest ref of all into a chunk that has room for it. Its record was there when oldest was known already: it
+// is not one that was truncated and whose sequence is another's now.
 func (s *set) put(c *chunk, r ref, oldest uint64) {
 	exact := c.exact()
 	i, _ := slices.BinarySearchFunc(c.refs, r, func(a, b ref) int { return s.compare(exact, a, b) })
 	hidden := i
 	if i < len(c.refs) && s.same(exact, r, c.refs[i]) {
-		if s.seq(r) <= oldest && s.live(r) {
+		if s.seq(r) <= oldest {
 			for hidden < len(c.refs) && s.same(exact, r, c.refs[hidden]) {
 				hidden++
 			}

@@ -194,6 +194,18 @@ func (it *Iter) Stretch(limit []byte, snapshot uint64) (c *block.Cursor, end int
 	return &it.Cursor, end
 }
 
+// StretchBack implements iterator.Stretcher: the rows down to the second one of the block, if all of them are plain and seen
+// at the snapshot. A newer version of the first one may stand in the block before.
+func (it *Iter) StretchBack(low []byte, snapshot uint64) (c *block.Cursor, begin int) {
+	if !it.valid || !it.Plain() || it.r.maxSeq() > snapshot {
+		return nil, 0
+	}
+	if begin = 1; it.Rows() > 1 && bytes.Compare(it.Keys.Key(1), low) < 0 {
+		begin = it.SearchGE(low)
+	}
+	return &it.Cursor, begin
+}
+
 // Whole implements iterator.Carrier. It says so of blocks that a merge of a store which has outgrown memory would write
 // as they are: all rows are puts without a sequence, each of another key.
 func (it *Iter) Whole(limit []byte) (raw int, c block.Codec, ok bool) {

@@ -70,6 +70,9 @@ func (c *content) compare(t *testing.T, it base.Iterator, at int, value bool) {
 	if string(it.Key()) != w.key || it.Seq() != w.seq || it.Kind() != w.kind {
 		t.Fatalf("iterator is at %q %d %v, want %q %d %v", it.Key(), it.Seq(), it.Kind(), w.key, w.seq, w.kind)
 	}
+	if it, ok := it.(*Iter); ok && it.IsNewest() && at > 0 && c.rows[at-1].key == w.key {
+		t.Fatalf("%q at %d is said to be the newest version", w.key, w.seq)
+	}
 	if !value {
 		return
 	}

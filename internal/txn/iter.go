@@ -167,7 +167,7 @@ func (it *Iter) settled() bool {
 func (it *Iter) Next() bool { return it.valid && it.forward && it.rows.Advance() || it.step(true) }
 
 // Prev moves to the previous row.
-func (it *Iter) Prev() bool { return it.step(false) }
+func (it *Iter) Prev() bool { return it.valid && !it.forward && it.rows.Retreat() || it.step(false) }
 
 func (it *Iter) step(forward bool) bool {
 	if !it.ready() || !it.valid {

@@ -123,3 +123,15 @@ func (it *pagedIter) Stretch(limit []byte, snapshot uint64) (*block.Cursor, int)
 	}
 	return &it.Cursor, end
 }
+
+// StretchBack implements iterator.Stretcher.
+func (it *pagedIter) StretchBack(low []byte, snapshot uint64) (*block.Cursor, int) {
+	if !it.valid || !it.Plain() || it.maxSeq > snapshot {
+		return nil, 0
+	}
+	begin := 1
+	for begin < it.Rows() && bytes.Compare(it.Keys.Key(begin), low) < 0 {
+		begin++
+	}
+	return &it.Cursor, begin
+}
