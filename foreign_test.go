@@ -2,7 +2,9 @@ package cairn_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -183,4 +185,56 @@ func TestForeignThingsLikeLogs(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestForeignNamesOfSegmentsToCome: files and links under names that the log is about to reach, made while the store is
+// open, stay as they are, also where a segment's file is to be used again: it was renamed over a link that led nowhere,
+// and what was recognised as a file of somebody else's was removed.
+func TestForeignNamesOfSegmentsToCome(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, &cairn.Options{Memory: 2 << 20})
+	check(t, err)
+	value, failed := make([]byte, 4000), 0
+	write := func() {
+		for i := range 1000 {
+			if db.Put(binary.BigEndian.AppendUint64(nil, uint64(i)), value) != nil {
+				failed++
+			}
+		}
+	}
+	write()
+	last := 0
+	entries, err := os.ReadDir(dir)
+	check(t, err)
+	for _, e := range entries {
+		n := 0
+		if fmt.Sscanf(e.Name(), "%d.log", &n); n > last {
+			last = n
+		}
+	}
+	texts, links := []string{}, []string{}
+	for n := last + 5; n < last+40; n++ {
+		name := filepath.Join(dir, fmt.Sprintf("%06d.log", n))
+		if n%2 == 0 && os.Symlink(filepath.Join(dir, "nowhere"), name) == nil {
+			links = append(links, name)
+		} else {
+			check(t, os.WriteFile(name, []byte("my own text"), 0o644))
+			texts = append(texts, name)
+		}
+	}
+	write()
+	for _, name := range texts {
+		if got, err := os.ReadFile(name); string(got) != "my own text" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for _, name := range links {
+		if _, err := os.Readlink(name); err != nil {
+			t.Errorf("a link has gone: %v", err)
+		}
+	}
+	if failed == 0 {
+		t.Error("no name was in the way")
+	}
+	check(t, db.Close())
 }

@@ -76,8 +76,7 @@ func (f *Files) Create(form Form, buffer func() ([]byte, error)) (seg *wal.Segme
 				return seg, nil
 			}
 			f.Failed(err)
-			f.remove(f.soon, u.Name()) // or, if only what it returned was wrong:
-			f.remove(f.soon, f.Path(num))
+			f.remove(f.soon, u.Name())
 			num = f.NewNum()
 		}
 		seg, err = wal.Create(f.FS, f.Path(num), num, f.Store, buf, form.Zeros)

@@ -58,7 +58,7 @@ func (u *Used) Close() error { return u.f.Close() }
 // Reuse makes segment num of the file of another one, as long as buf, whose entries no
 // manifest needs any more. The header of the new one is durable before its name is: a file
 // with the old name is older than the log, whatever its header says. The caller syncs the
-// directory. After an error the file is closed, and still has its old name.
+// directory. After an error the file is closed, and still has its old name, if it has not gone.
 func Reuse(fsys vfs.FS, u *Used, name string, num uint64, store base.ID, buf []byte) (*Segment, error) {
 	s := &Segment{Num: num, f: u.f, name: name, size: len(buf), buf: buf, fill: u.fill, reused: true}
 	for s.ident = u.ident; s.ident == u.ident; { // else frames of the last use would pass for those of this one
@@ -76,12 +76,20 @@ func Reuse(fsys vfs.FS, u *Used, name string, num uint64, store base.ID, buf []b
 	return s, nil
 }
 
-// takeName renames a file, and fails if there is another one with the new name.
+// takeName renames a file, and fails if there is anything with the new name, which stays: a file of somebody else's, or a
+// link, which Open does not follow.
 func takeName(fsys vfs.FS, old, name string) error {
-	if _, err := fsys.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+	f, err := fsys.Open(name)
+	if err == nil {
+		f.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fs.ErrExist, err)
 	}
-	return fsys.Rename(old, name)
+	if err = fsys.Rename(old, name); err != nil {
+		fsys.Remove(name) // if only what Rename returned was wrong
+	}
+	return err
 }
 
 // mostShelved is how many files may wait for the next segment.
