@@ -6,6 +6,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/txn"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // DB is an open store. All methods are safe for concurrent use.
@@ -30,7 +31,7 @@ func Open(dir string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	dir = filepath.Clean(dir)
-	if opts == nil || opts.FS == nil {
+	if opts == nil || opts.FS == nil || opts.FS == vfs.OS() {
 		dir = resolved(dir)
 	}
 	e, err := engine.Open(opts.config(dir))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // fill writes more than the first log segments of a store hold, every fifth commit being durable.
@@ -52,20 +53,22 @@ func verified(t *testing.T, dir, key, value string) {
 // symbolic link, went on where that name led to later: it made its files in another store,
 // replaced its CURRENT and removed its log and its tables.
 func TestStoreStaysInItsDirectory(t *testing.T) {
-	t.Run("relative", func(t *testing.T) {
-		here, there := t.TempDir(), t.TempDir()
-		t.Chdir(here)
-		db, err := cairn.Open("data", nil)
-		check(t, err)
-		put(t, db, "a", "1")
-		before := other(t, filepath.Join(there, "data"))
-		t.Chdir(there)
-		check(t, fill(t, db))
-		check(t, db.Close())
-		unchanged(t, filepath.Join(there, "data"), before)
-		verified(t, filepath.Join(there, "data"), "other", "store")
-		verified(t, filepath.Join(here, "data"), "a", "1")
-	})
+	for name, opts := range map[string]*cairn.Options{"relative": nil, "relative, on a file system given": {FS: vfs.OS()}} {
+		t.Run(name, func(t *testing.T) {
+			here, there := t.TempDir(), t.TempDir()
+			t.Chdir(here)
+			db, err := cairn.Open("data", opts)
+			check(t, err)
+			put(t, db, "a", "1")
+			before := other(t, filepath.Join(there, "data"))
+			t.Chdir(there)
+			check(t, fill(t, db))
+			check(t, db.Close())
+			unchanged(t, filepath.Join(there, "data"), before)
+			verified(t, filepath.Join(there, "data"), "other", "store")
+			verified(t, filepath.Join(here, "data"), "a", "1")
+		})
+	}
 	t.Run("link", func(t *testing.T) {
 		dir := t.TempDir()
 		first, second, link := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "current")

@@ -100,7 +100,9 @@ type Options struct {
 	// store. Default: not at all, Open fails at once with a *LockedError.
 	LockTimeout time.Duration
 
-	// FS is the file system the store is on. Default: the operating system's.
+	// FS is the file system the store is on. Default: the operating system's, on which dir is
+	// resolved once, by Open; every other one resolves names itself, each time. One that wraps
+	// another hands on what its Lock returns as it is (vfs.Sharer), else nobody reads beside the store.
 	FS vfs.FS
 
 	// Logger gets background events, errors at level Error and the rest at level

@@ -148,3 +148,37 @@ func mountExt4(t *testing.T, size string) string {
 	t.Cleanup(func() { whenFree(t, "umount", dir) })
 	return dir
 }
+
+// silentFS hands on the calls of vfs.FS only: the holder of its lock shares nothing.
+type silentFS struct{ vfs.FS }
+
+func (f silentFS) Lock(name string, shared bool) (io.Closer, error) {
+	lock, err := f.FS.Lock(name, shared)
+	return struct{ io.Closer }{lock}, err
+}
+
+// TestReadersBesideASilentWriter: beside a writer that does not show what it commits nobody reads; readers saw what had
+// been there when it began, without an error, also once it had closed the store.
+func TestReadersBesideASilentWriter(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	put(t, db, "n", "0")
+	check(t, db.Close())
+	before, err := cairn.Open(dir, &cairn.Options{ReadOnly: true})
+	check(t, err)
+	defer before.Close()
+	wantValue(t, before, "n", "0")
+	w, err := cairn.Open(dir, &cairn.Options{FS: silentFS{vfs.OS()}})
+	check(t, err)
+	if r, err := cairn.Open(dir, &cairn.Options{ReadOnly: true}); !errors.Is(err, cairn.ErrLocked) {
+		t.Errorf("a reader is let in: %v", err)
+		r.Close()
+	}
+	put(t, w, "n", "1")
+	if v, err := before.Get([]byte("n")); !errors.Is(err, cairn.ErrLocked) {
+		t.Errorf("who was there before reads %q, %v", v, err)
+	}
+	check(t, w.Close())
+	wantValue(t, before, "n", "1")
+}

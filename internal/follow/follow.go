@@ -101,7 +101,7 @@ func (f *Follower) beginWatch() error {
 	if err != nil {
 		return err
 	}
-	holder, err := watch.Holder()
+	holder, err := holderOf(watch)
 	if err == nil && holder == vfs.Hidden {
 		err = errors.ErrUnsupported
 	}
@@ -111,6 +111,18 @@ func (f *Follower) beginWatch() error {
 	}
 	f.watch, f.page = watch, shm.NewReader(watch.Bytes())
 	return nil
+}
+
+// holderOf returns the holder that a watch finds. One that is Hidden may just have taken the lock, and is given 50 ms to say
+// that it will share.
+func holderOf(w vfs.Watch) (h vfs.Holder, err error) {
+	for range 50 {
+		if h, err = w.Holder(); err != nil || h != vfs.Hidden {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return h, err
 }
 
 // made reports whether there is a store, as far as can be told.
@@ -236,7 +248,7 @@ func (f *Follower) attempt() (now found, err error) {
 	}
 	holder := vfs.Nobody
 	if f.watch != nil {
-		if holder, err = f.watch.Holder(); err == nil {
+		if holder, err = holderOf(f.watch); err == nil {
 			err = f.watch.Check()
 		}
 	}

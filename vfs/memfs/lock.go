@@ -16,6 +16,7 @@ import (
 // id and a time in the bytes would make equal images differ.
 type lockState struct {
 	exclusive bool
+	hidden    bool // the exclusive holder has not said that it will share
 	shared    int
 	host      string
 	since     time.Time
@@ -52,7 +53,7 @@ func (l *lockState) take(shared bool) {
 	if shared {
 		l.shared++
 	} else {
-		l.exclusive = true
+		l.exclusive, l.hidden = true, true
 		words := arena.Words(l.shares())
 		for i := range words[1:] {
 			words[1+i].Store(0)
@@ -83,6 +84,12 @@ func (h *held) Close() error {
 	return nil
 }
 
+// WillShare implements vfs.Sharer.
+func (h *held) WillShare() error {
+	_, err := h.Share()
+	return err
+}
+
 // Share implements vfs.Sharer.
 func (h *held) Share() ([]byte, error) {
 	h.fs.mu.Lock()
@@ -90,6 +97,7 @@ func (h *held) Share() ([]byte, error) {
 	if h.shared {
 		return nil, fs.ErrInvalid
 	}
+	h.node.lock.hidden = false
 	return h.node.lock.shares(), nil
 }
 
@@ -130,10 +138,13 @@ func (w *watch) Holder() (vfs.Holder, error) {
 	f := w.held.fs
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w.held.node.lock.exclusive {
-		return vfs.Holds, nil
+	switch l := &w.held.node.lock; {
+	case !l.exclusive:
+		return vfs.Nobody, nil
+	case l.hidden:
+		return vfs.Hidden, nil
 	}
-	return vfs.Nobody, nil
+	return vfs.Holds, nil
 }
 
 // Check implements vfs.Watch.
