@@ -69,7 +69,7 @@ func resolved(dir string) string {
 // that it has removed stay open for some milliseconds more, while their space is given
 // back: until then the file system can neither be unmounted nor be made read-only. Closing
 // twice is fine. From the moment Close is called every new call on the DB fails with
-// ErrClosed; transactions that are open go on, and may commit.
+// ErrClosed, unless its arguments are wrong; transactions that are open go on, and may commit.
 func (db *DB) Close() error { return db.e.Close() }
 
 // Get returns the value of key: a copy the caller owns. A present empty value is

@@ -15,7 +15,8 @@ type Stats struct {
 	Seq uint64
 
 	// DiskBytes is what tables and log use on disk. Space reserved for the log
-	// but not written yet is left out.
+	// but not written yet is left out, and so are tables that a merge has replaced, whose
+	// files go as soon as its result is durable.
 	DiskBytes int64
 	// LogBytes is the part of DiskBytes that is log: writes not yet in tables. Of a store that another process
 	// writes it is at most that.

@@ -260,8 +260,8 @@ func (tx *Tx) stick(err error) {
 }
 
 // Err returns the first error that a scan met, or a write that was accepted but
-// could not be done (I/O). View returns it; Commit and Update refuse to commit with
-// it. A write refused for its arguments changes nothing and does not count.
+// could not be done (I/O), or of SetDurability. View returns it; Commit and Update refuse to
+// commit with it. A write refused for its arguments changes nothing and does not count.
 func (tx *Tx) Err() error { return tx.err }
 
 // Seq returns the sequence of the snapshot the transaction reads.
@@ -285,7 +285,7 @@ func (tx *Tx) SetDurability(d Durability) {
 // Commit ends the transaction and makes its writes visible, as its durability
 // demands. After an error nothing of it is visible; after ErrCommitUnknown all of it may
 // be once the store is opened again. ErrConflict: another commit
-// changed what this one had read. Of a read-only transaction it is the same as Rollback.
+// changed what this one had read. Of a read-only transaction it is Rollback, and returns Err.
 func (tx *Tx) Commit() error {
 	if tx.managed && tx.tx != nil {
 		return ErrTxManaged

@@ -55,7 +55,10 @@ func (w *Writer) Begin(memory []byte, seq uint64) {
 	w.store(func(words []atomic.Uint64) {
 		words[wordSeq].Store(seq)
 		words[wordEnd].Store(0)
-		words[wordEdits].Store(w.edits.Load())
+		for n := w.edits.Load() + 1; n != w.edits.Load(); { // Edited may have stored a greater number meanwhile
+			n = w.edits.Load()
+			words[wordEdits].Store(n)
+		}
 		words[wordShown].Store(1)
 	})
 }
