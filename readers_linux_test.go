@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
@@ -181,4 +183,101 @@ func TestReadersBesideASilentWriter(t *testing.T) {
 	}
 	check(t, w.Close())
 	wantValue(t, before, "n", "1")
+}
+
+// askedFS counts how often its watches are asked for the holder of the lock.
+type askedFS struct {
+	vfs.FS
+	asked *atomic.Int64
+}
+
+func (f askedFS) Watch(name string) (vfs.Watch, error) {
+	w, err := f.FS.(vfs.Watcher).Watch(name)
+	return askedWatch{w, f.asked}, err
+}
+
+type askedWatch struct {
+	vfs.Watch
+	asked *atomic.Int64
+}
+
+func (w askedWatch) Holder() (vfs.Holder, error) {
+	w.asked.Add(1)
+	return w.Watch.Holder()
+}
+
+// TestReaderWaitsForASilentWriterOnce: whether it is going to show what it commits is waited for by the first read beside it.
+func TestReaderWaitsForASilentWriterOnce(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	check(t, db.Close())
+	var asked atomic.Int64
+	r, err := cairn.Open(dir, &cairn.Options{ReadOnly: true, FS: askedFS{vfs.OS(), &asked}})
+	check(t, err)
+	defer r.Close()
+	w, err := cairn.Open(dir, &cairn.Options{FS: silentFS{vfs.OS()}})
+	check(t, err)
+	defer w.Close()
+	var first int64
+	for range 100 {
+		if _, err := r.Get([]byte("a")); !errors.Is(err, cairn.ErrLocked) {
+			t.Fatal(err)
+		}
+		if first == 0 {
+			first = asked.Load()
+		}
+	}
+	if more := asked.Load() - first; first < 2 || more > 1000 {
+		t.Errorf("asked %d times by the first read, and %d times by 99 more", first, more)
+	}
+}
+
+// slowFS takes its time until it says that the holder of a lock is going to share.
+type slowFS struct {
+	vfs.FS
+	begun chan struct{} // closed when it does
+}
+
+func (f slowFS) Lock(name string, shared bool) (io.Closer, error) {
+	lock, err := f.FS.Lock(name, shared)
+	if s, ok := lock.(vfs.Sharer); ok && err == nil && !shared {
+		return slowLock{s, lock, f.begun}, nil
+	}
+	return lock, err
+}
+
+type slowLock struct {
+	vfs.Sharer
+	io.Closer
+	begun chan struct{}
+}
+
+func (l slowLock) WillShare() error {
+	close(l.begun)
+	time.Sleep(300 * time.Millisecond)
+	return l.Sharer.WillShare()
+}
+
+// TestReaderWaitsForASlowWriter: LockTimeout is how long a reader waits for that, too, and not until the writer has closed
+// the store.
+func TestReaderWaitsForASlowWriter(t *testing.T) {
+	dir := t.TempDir()
+	db, err := cairn.Open(dir, nil)
+	check(t, err)
+	check(t, db.Close())
+	begun, opened := make(chan struct{}), make(chan struct{})
+	var w *cairn.DB
+	var failed error
+	go func() {
+		w, failed = cairn.Open(dir, &cairn.Options{FS: slowFS{vfs.OS(), begun}})
+		close(opened)
+	}()
+	<-begun
+	r, err := cairn.Open(dir, &cairn.Options{ReadOnly: true, LockTimeout: 10 * time.Second})
+	<-opened
+	check(t, failed)
+	check(t, err)
+	check(t, w.Close())
+	check(t, r.Close())
 }

@@ -99,6 +99,9 @@ func (s *set) extend(c *chunks, oldest uint64) *chunks {
 	s.add(next, spans, oldest)
 	next.sorted = slices.DeleteFunc(next.sorted, func(c chunk) bool { return len(c.refs) == 0 })
 	s.mergeLast(next, oldest, func(long, short int) bool { return long <= fewRecords || chunkGrowth*short >= long })
+	if cap(next.sorted) > len(next.room) { // they were too many
+		clear(next.room[:])
+	}
 	return next
 }
 
@@ -119,7 +122,8 @@ func (s *set) add(c *chunks, spans []span, oldest uint64) {
 // mergeLast merges the last two chunks as long as they are so long that it should be done.
 func (s *set) mergeLast(c *chunks, oldest uint64, should func(long, short int) bool) {
 	for k := len(c.sorted); k > 1 && should(len(c.sorted[k-2].refs), len(c.sorted[k-1].refs)); k-- {
-		c.sorted = append(c.sorted[:k-2], s.merge(c.sorted[k-2], c.sorted[k-1], oldest))
+		c.sorted[k-2] = s.merge(c.sorted[k-2], c.sorted[k-1], oldest)
+		c.sorted = slices.Delete(c.sorted, k-1, k)
 	}
 }
 
@@ -144,8 +148,7 @@ func (t *Table) Sort() {
 	t.order.mu.Lock()
 	defer t.order.mu.Unlock()
 	if c := t.order.now.Load(); len(c.sorted) > 1 {
-		whole := *c
-		whole.sorted = slices.Clone(c.sorted)
+		whole := chunks{sorted: slices.Clone(c.sorted), first: c.first, last: c.last, n: c.n}
 		s.mergeLast(&whole, 0, func(long, short int) bool { return true })
 		t.order.now.Store(&whole)
 	}

@@ -310,6 +310,18 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// checkLetGo checks that nothing keeps refs that are no longer in use.
+func (c *chunks) checkLetGo(t *testing.T) {
+	t.Helper()
+	for _, room := range [][]chunk{c.sorted[:cap(c.sorted)], c.room[:]} {
+		for _, r := range room {
+			if r.refs != nil && !slices.ContainsFunc(c.sorted, func(used chunk) bool { return &used.refs[0] == &r.refs[0] }) {
+				t.Fatalf("%d refs are kept for nobody", len(r.refs))
+			}
+		}
+	}
+}
+
 // Whoever looks at the order after every few inserts finds few chunks, whose records are
 // all that there are, in order.
 func TestFewChunks(t *testing.T) {
@@ -319,10 +331,12 @@ func TestFewChunks(t *testing.T) {
 		keys = append(keys, keysOf["shuffled"](r, i, 30_000))
 	}
 	table := filled(keys)
-	alone, most := table.alone(), 0
+	alone, most, sorted := table.alone(), 0, 0
 	for n := 0; n < len(keys); n = min(n+1+r.IntN(20), len(keys)) {
 		table.Truncate(n)
-		chunks := table.order.of(&alone).sorted
+		now := table.order.of(&alone)
+		now.checkLetGo(t)
+		chunks := now.sorted
 		sum := 0
 		for i, c := range chunks {
 			if sum += len(c.refs); i > 0 && (len(chunks[i-1].refs) <= fewRecords || chunkGrowth*len(c.refs) >= len(chunks[i-1].refs)) {
@@ -332,9 +346,17 @@ func TestFewChunks(t *testing.T) {
 		if most = max(most, len(chunks)); sum != n || most > 6 {
 			t.Fatalf("%d records in %d chunks, want %d", sum, len(chunks), n)
 		}
+		if len(chunks) == 3 && n > 10_000*sorted {
+			sorted++
+			table.Sort()
+			if now = table.order.of(&alone); len(now.sorted) != 1 {
+				t.Fatalf("%d chunks of %d records, sorted", len(now.sorted), n)
+			}
+			now.checkLetGo(t)
+		}
 	}
-	if most < 3 {
-		t.Errorf("%d chunks at most: a few new records are put in order with thousands", most)
+	if most < 3 || sorted == 0 {
+		t.Errorf("%d chunks at most, sorted %d times: a few new records are put in order with thousands", most, sorted)
 	}
 	for _, c := range table.order.of(&alone).sorted {
 		if !slices.IsSortedFunc(c.records(), byComparisons(table)) {

@@ -55,9 +55,10 @@ func (w *Writer) Begin(memory []byte, seq uint64) {
 	w.store(func(words []atomic.Uint64) {
 		words[wordSeq].Store(seq)
 		words[wordEnd].Store(0)
-		for n := w.edits.Load() + 1; n != w.edits.Load(); { // Edited may have stored a greater number meanwhile
-			n = w.edits.Load()
+		for stored := false; !stored; { // Edited may have stored a greater number meanwhile
+			n := w.edits.Load()
 			words[wordEdits].Store(n)
+			stored = n == w.edits.Load()
 		}
 		words[wordShown].Store(1)
 	})

@@ -82,6 +82,8 @@ func takeName(fsys vfs.FS, old, name string) error {
 	f, err := fsys.Open(name)
 	if err == nil {
 		f.Close()
+	} else if !errors.Is(err, vfs.ErrNotRegular) { // of descriptors there may be none left
+		_, err = fsys.Stat(name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fs.ErrExist, err)

@@ -209,16 +209,48 @@ func TestReuseFails(t *testing.T) {
 	}
 }
 
-// TestReuseNeverReplaces: a file that somebody else has made stays.
+// TestReuseNeverReplaces: a file that somebody else has made stays, and a link that leads nowhere, of which Stat says that
+// there is nothing. Where no file can be opened because no descriptor is left, Stat decides.
 func TestReuseNeverReplaces(t *testing.T) {
-	m := memfs.New()
-	create(t, m, 5, lengthUnit).Close()
-	if _, err := Reuse(m, used(t, m), "000005.log", 5, storeID, make([]byte, lengthUnit)); !errors.Is(err, fs.ErrExist) {
-		t.Error(err)
+	for _, c := range []struct {
+		there bool
+		opens error // what Open returns; nil: what it does
+		want  error
+	}{
+		{there: true, want: fs.ErrExist},
+		{opens: vfs.ErrNotRegular, want: fs.ErrExist},
+		{opens: syscall.EMFILE},
+		{there: true, opens: syscall.EMFILE, want: fs.ErrExist},
+	} {
+		m := memfs.New()
+		if c.there {
+			create(t, m, 5, lengthUnit).Close()
+		}
+		before := len(m.Files())
+		s, err := Reuse(&opensNot{m, c.opens}, used(t, m), "000005.log", 5, storeID, make([]byte, lengthUnit))
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if files := m.Files(); len(files) != before+1 {
+			t.Errorf("%+v: files %v", c, files)
+		}
+		if err == nil {
+			s.Close()
+		}
 	}
-	if files := m.Files(); len(files) != 2 {
-		t.Errorf("files %v", files)
+}
+
+// opensNot opens no file to read, if there is an error to return.
+type opensNot struct {
+	vfs.FS
+	err error
+}
+
+func (f *opensNot) Open(name string) (vfs.File, error) {
+	if f.err != nil {
+		return nil, f.err
 	}
+	return f.FS.Open(name)
 }
 
 func TestShelf(t *testing.T) {
