@@ -3,6 +3,7 @@ package cairn_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -176,6 +177,42 @@ func TestReadsDoNotAllocate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestScansUseMemoryAgain: a transaction that puts, reads the first key and deletes it makes the order of its writes, and
+// of those before, but takes iterators and what they need from those that were closed.
+func TestScansUseMemoryAgain(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("assertions and the race detector allocate")
+	}
+	db := openAt(t, t.TempDir(), &cairn.Options{Durability: cairn.Relaxed})
+	key := make([]byte, 8)
+	put := func(tx *cairn.Tx, n uint64) error {
+		binary.BigEndian.PutUint64(key, n)
+		return tx.Put(key, key)
+	}
+	n := uint64(0)
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		for ; n < 1000; n++ {
+			check(t, put(tx, n))
+		}
+		return nil
+	}))
+	got := testing.AllocsPerRun(5000, func() {
+		check(t, db.Update(func(tx *cairn.Tx) error {
+			n++
+			check(t, put(tx, n))
+			it := tx.Iter(cairn.Range{})
+			defer it.Close()
+			if !it.First() {
+				t.Fatal(it.Err())
+			}
+			return tx.Delete(it.Key())
+		}))
+	})
+	if got > 8 {
+		t.Errorf("%v allocations", got)
+	}
 }
 
 // TestPutsHardlyAllocate: what a store that is written to allocates in the background, for
