@@ -40,31 +40,52 @@ func (g *gathering) run() error {
 		go func() { opened <- hear(r, i) }()
 	}
 	early, together := collect(opened, readerProcesses, openPatience)
+	ended := make(chan heard, readerProcesses)
+	g.begin(early, ended) // before the writer, and until it has ended
 	if err := g.writer.Tell("go"); err != nil {
 		return err
 	}
-	ended := make(chan heard, readerProcesses)
-	g.begin(early, ended)
 	var wrote account
 	if err := g.hearWriter(&wrote); err != nil {
 		return err
 	}
-	g.rec.Set("write", float64(wrote.Took)/processOps)
+	g.enough(early)
 	g.rec.Set("together", float64(together))
-	// Each late reader begins when it has opened: one may shut the next one out.
-	var late []heard
-	for len(early)+len(late) < readerProcesses {
+	late := g.comeLate(opened, readerProcesses-len(early), ended)
+	if len(late) > 0 && together == 0 {
+		g.rec.Note("its readers had to wait until the writer had closed the store")
+	}
+	beside, err := g.readersEnd(append(early, late...), ended)
+	if err != nil {
+		return err
+	}
+	if !beside || together < readerProcesses {
+		g.rec.None("its readers were not beside the writer", "write")
+		if _, failed := g.rec.NA["read"]; !failed {
+			g.rec.None("its readers were not beside the writer", "read")
+		}
+		return nil
+	}
+	g.rec.Set("write", float64(wrote.Took)/processOps)
+	if g.rec.Metrics["newest"] == 0 {
+		g.rec.Note("its readers saw nothing the writer wrote while they had the store open")
+	}
+	return nil
+}
+
+// comeLate lets up to n readers read that could open when the writer had ended. Each begins
+// when it has opened, and has enough when it has read so much: one may shut the next one out.
+func (g *gathering) comeLate(opened <-chan heard, n int, ended chan<- heard) (late []heard) {
+	for len(late) < n {
 		one, _ := collect(opened, 1, time.Minute)
 		if len(one) == 0 {
 			break
 		}
 		g.begin(one, ended)
+		g.enough(one)
 		late = append(late, one...)
 	}
-	if len(late) > 0 && together == 0 {
-		g.rec.Note("its readers had to wait until the writer had closed the store")
-	}
-	return g.readersEnd(append(early, late...), ended)
+	return late
 }
 
 // start brings all processes to where they only have to open the store.
@@ -134,14 +155,18 @@ func collect(from <-chan heard, n int, patience time.Duration) (all []heard, ok 
 	return all, ok
 }
 
-// begin lets the readers that have the store open read.
+// begin lets the readers that have the store open read, and returns when they do.
 func (g *gathering) begin(open []heard, ended chan<- heard) {
 	for _, h := range open {
 		if h.failure() != nil {
 			continue
 		}
 		r := g.readers[h.reader]
-		if err := r.Tell("go"); err != nil {
+		err := r.Tell("go")
+		if err == nil {
+			err = r.Hear(&account{})
+		}
+		if err != nil {
 			ended <- heard{reader: h.reader, err: err}
 			continue
 		}
@@ -149,12 +174,19 @@ func (g *gathering) begin(open []heard, ended chan<- heard) {
 	}
 }
 
-// readersEnd sums the readers up. One that failed takes the readers' figures away;
-// one that read something wrong voids the cell.
-func (g *gathering) readersEnd(opened []heard, ended <-chan heard) error {
+// enough tells readers that the writer has ended. One that cannot be told has ended too.
+func (g *gathering) enough(open []heard) {
+	for _, h := range open {
+		_ = g.readers[h.reader].Tell("enough")
+	}
+}
+
+// readersEnd sums the readers up, and reports whether all read until they were told that it
+// is enough. One that failed takes the readers' figures away; one that read something wrong
+// voids the cell.
+func (g *gathering) readersEnd(opened []heard, ended <-chan heard) (all bool, err error) {
 	var failed string
-	var slowestOpen, slowest time.Duration
-	var newest uint64
+	var slowestOpen time.Duration
 	reading := 0
 	for _, h := range opened {
 		if err := h.failure(); err != nil {
@@ -167,30 +199,30 @@ func (g *gathering) readersEnd(opened []heard, ended <-chan heard) error {
 	if missing := readerProcesses - len(opened); missing > 0 {
 		failed = "a reader in another process: its open did not return within a minute after the writer had ended"
 	}
-	all, _ := collect(ended, reading, 5*time.Minute)
-	for _, h := range all {
+	answers, _ := collect(ended, reading, readersMost)
+	slowest, newest := 0.0, uint64(0)
+	all = true
+	for _, h := range answers {
 		if h.WrongWhy != "" {
-			return h.failure()
+			return false, h.failure()
 		}
 		if err := h.failure(); err != nil {
 			failed = "a reader in another process: " + err.Error()
 		}
-		slowest, newest = max(slowest, h.Took), max(newest, h.Newest)
+		slowest, newest = max(slowest, float64(h.Took)/float64(max(1, h.Gets))), max(newest, h.Newest)
+		all = all && h.Enough
 	}
-	if len(all) < reading {
+	if len(answers) < reading {
 		failed = "a reader in another process did not end"
 	}
 	if failed != "" {
 		g.rec.None(failed, "read", "reader_open", "newest")
-		return nil
+		return false, nil
 	}
-	g.rec.Set("read", float64(slowest)/processOps)
+	g.rec.Set("read", slowest)
 	g.rec.Set("reader_open", float64(slowestOpen))
 	g.rec.Set("newest", float64(newest))
-	if newest == 0 {
-		g.rec.Note("its readers saw nothing the writer wrote while they had the store open")
-	}
-	return nil
+	return all, nil
 }
 
 // kill ends what still runs.

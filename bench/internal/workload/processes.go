@@ -39,9 +39,12 @@ func init() {
 const (
 	processOps      = 5000
 	readerProcesses = 3
+	readsAtOnce     = 50 // before a reader looks whether it is told something
 	// openPatience is how long the writer waits for the readers to open, before it
 	// begins without them.
 	openPatience = time.Second
+	// readersMost is how long readers read at most, and are waited for when they have enough.
+	readersMost = 5 * time.Minute
 )
 
 var processesColumns = []result.Column{
@@ -54,10 +57,10 @@ var processesColumns = []result.Column{
 
 func processesConditions(p Params) []string {
 	return []string{
-		fmt.Sprintf("%d pairs are put and the store closed; then one process puts %d times, over all keys in turn, and %d processes get %d times each, all real processes, the readers opening after the writer", p.N, processOps, readerProcesses, processOps),
+		fmt.Sprintf("%d pairs are put and the store closed; then one process puts %d times, over all keys in turn, and %d processes get keys, all real processes, the readers opening after the writer: they read before it begins and until it has ended, %d gets each at least", p.N, processOps, readerProcesses, processOps),
 		"each put is a commit of its own" + syncCondition(p.Sync) + "; readers ask for a read-only open where the engine has one",
 		"every value read must be one the writer can have written, and none older than this reader saw before; at the end the store is opened again and the last value of every key read",
-		fmt.Sprintf("readers beside writer = how many had opened the store while the writer had it open (it waits %s for them); the others waited for its close", openPatience),
+		fmt.Sprintf("readers beside writer = how many had opened the store while the writer had it open (it waits %s for them); the others waited for its close, and read then; write and read have figures only where all %d were beside it", openPatience, readerProcesses),
 		fmt.Sprintf("newest seen = the newest version of any key the readers saw, of at most %d; read and reader's open are the slowest reader's", lastVersion(0, max(1, p.N))),
 	}
 }
@@ -81,6 +84,8 @@ type part struct {
 type account struct {
 	Opened   time.Duration
 	Took     time.Duration
+	Gets     int  // of a reader, in that time
+	Enough   bool // a reader was told that it is
 	Newest   uint64
 	WrongWhy string
 	Failed   string // in the engine's words
@@ -134,9 +139,10 @@ func (e *expectation) fill(d engine.Driver, dir string, p Params) error {
 // participant is one of the processes.
 type participant struct {
 	*expectation
-	store engine.Store
-	seen  []uint64 // newest version of each key this reader saw
-	acc   account
+	store    engine.Store
+	commands <-chan string
+	seen     []uint64 // newest version of each key this reader saw
+	acc      account
 }
 
 func takePart(self *peer.Self, work func(*participant) error) error {
@@ -148,7 +154,7 @@ func takePart(self *peer.Self, work func(*participant) error) error {
 	if err != nil {
 		return err
 	}
-	p := &participant{expectation: expect(o.Params)}
+	p := &participant{expectation: expect(o.Params), commands: self.Commands}
 	p.seen = make([]uint64, p.n)
 	if err := self.Say(account{}); err != nil { // prepared
 		return err
@@ -164,6 +170,11 @@ func takePart(self *peer.Self, work func(*participant) error) error {
 		return err
 	}
 	<-self.Commands
+	if opts.ReadOnly { // the writer begins when its readers read
+		if err := self.Say(account{}); err != nil {
+			return err
+		}
+	}
 	start = time.Now()
 	err = work(p)
 	p.acc.Took = time.Since(start)
@@ -188,12 +199,20 @@ func (p *participant) write() error {
 	return nil
 }
 
+// read gets keys until it is told that it is enough, but processOps of them at least, and no
+// longer than readersMost.
 func (p *participant) read() error {
-	for j := range processOps {
-		id := uint64(j*7919) % uint64(p.n)
-		err := p.store.Get(p.keys.At(int(id)), func(got []byte) error { return p.plausible(id, got) })
-		if err != nil {
-			return notLost(id, err)
+	for start := time.Now(); time.Since(start) < readersMost; {
+		if p.acc.Enough = len(p.commands) > 0; p.acc.Enough && p.acc.Gets >= processOps {
+			return nil
+		}
+		for range readsAtOnce {
+			id := uint64(p.acc.Gets*7919) % uint64(p.n)
+			err := p.store.Get(p.keys.At(int(id)), func(got []byte) error { return p.plausible(id, got) })
+			if err != nil {
+				return notLost(id, err)
+			}
+			p.acc.Gets++
 		}
 	}
 	return nil

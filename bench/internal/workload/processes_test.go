@@ -1,6 +1,10 @@
 package workload
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
+)
 
 func TestAReaderKnowsWhatTheWriterCanHaveWritten(t *testing.T) {
 	p := &participant{expectation: expect(Params{N: 500, ValueBytes: 50, Seed: 1}), seen: make([]uint64, 500)}
@@ -48,6 +52,36 @@ func TestCellsOfTheSuites(t *testing.T) {
 			if p.Memory > 0 && p.DataBytes() < 4*p.Memory {
 				t.Errorf("%s: %d bytes of data, %d of memory", name, p.DataBytes(), p.Memory)
 			}
+		}
+	}
+}
+
+// toldStore tells its reader, after some gets, that it is enough.
+type toldStore struct {
+	engine.Store
+	mapReader
+	gets, after int
+	commands    chan string
+}
+
+func (s *toldStore) Get(key []byte, see func([]byte) error) error {
+	if s.gets++; s.gets == s.after {
+		s.commands <- "enough"
+	}
+	return s.mapReader.Get(key, see)
+}
+
+// A reader reads until the writer has ended, and processOps gets at least.
+func TestReadersReadUntilTheyHaveEnough(t *testing.T) {
+	for after, want := range map[int]int{1: processOps, processOps: processOps, 4 * processOps: 4 * processOps} {
+		p := &participant{expectation: expect(Params{N: 30, ValueBytes: 50, Seed: 1}), seen: make([]uint64, 30)}
+		s := &toldStore{mapReader: filled(p.expectation), after: after, commands: make(chan string, 1)}
+		p.store, p.commands = s, s.commands
+		if err := p.read(); err != nil {
+			t.Fatal(err)
+		}
+		if !p.acc.Enough || p.acc.Gets != s.gets || s.gets < want || s.gets > want+readsAtOnce {
+			t.Errorf("told after %d gets: %+v, %d gets, want %d", after, p.acc, s.gets, want)
 		}
 	}
 }
