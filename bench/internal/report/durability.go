@@ -161,3 +161,18 @@ func (p *printer) durability() {
 	}
 	p.line("")
 }
+
+// NotSynced says of each table in which Cairn was asked to sync and did not what it did
+// instead. It is compared with nobody there.
+func NotSynced(tables []Table) []string {
+	var list []string
+	for _, t := range tables {
+		if row, ok := t.Find(Subject); ok && row.Unsynced != "" {
+			list = append(list, t.Workload.ID+": "+row.Unsynced)
+		}
+	}
+	return list
+}
+
+// notCompared introduces what NotSynced says.
+const notCompared = "NOT COMPARED, for cairn was asked to sync and did not:"

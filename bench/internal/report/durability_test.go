@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -89,5 +90,43 @@ func TestEachRounds(t *testing.T) {
 	uneven := Table{Rows: []Row{row("cairn", 9), row("absent", 0), row("rival", 2)}}
 	if got, want := EachRounds(uneven), "rounds, where they steady the ratios of cairn to the best rivals most for the time they take: cairn 9, rival 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// That Cairn did not sync is the first thing that is said, and the reason why nothing of
+// that table is compared.
+func TestThatCairnDidNotSyncComesFirst(t *testing.T) {
+	const fault = "NOT SYNCED: asked for durable commits, it did not"
+	run := sample()
+	for i := range run.Cells {
+		if run.Cells[i].Engine == "cairn" {
+			run.Cells[i].Durability = &result.CellDurability{Class: result.NoCommit, Fault: fault}
+		}
+	}
+	other := run.Workloads[0]
+	other.ID = "w/sound/n=10/v=5/sync=off"
+	for _, two := range []bool{false, true} {
+		if two {
+			run.Workloads = append(run.Workloads, other)
+			for _, c := range run.Cells {
+				c.Workload, c.Durability = other.ID, nil
+				run.Cells = append(run.Cells, c)
+			}
+		}
+		var text, markdown bytes.Buffer
+		if err := errors.Join(Text(&text, run), Markdown(&markdown, run)); err != nil {
+			t.Fatal(err)
+		}
+		first := "WHERE CAIRN IS BEHIND\n  NOT COMPARED, for cairn was asked to sync and did not:\n    w/sound/n=10/v=5/sync=on: " + fault + "\n  "
+		if first += "nothing to compare: cairn was asked to sync and did not, in w/sound/n=10/v=5/sync=on\n"; two {
+			first, _, _ = strings.Cut(first, "nothing")
+			first += "in 2 of 3 figures"
+		}
+		if !strings.HasPrefix(text.String(), first) {
+			t.Errorf("text begins with\n%.400s\nwant\n%s", text.String(), first)
+		}
+		if want := "**NOT COMPARED, for cairn was asked to sync and did not:**\n\n- w/sound/n=10/v=5/sync=on: " + fault + "\n\nw/"; !strings.HasPrefix(markdown.String(), want) {
+			t.Errorf("markdown begins with\n%.300s", markdown.String())
+		}
 	}
 }

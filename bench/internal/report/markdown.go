@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -13,10 +14,16 @@ import (
 
 // Markdown writes a table for each workload, of the columns that are ranked, for documents
 // and messages: the medians alone, the best store's bold; then how Cairn's times grow with
-// the number of keys. Text says how they were measured.
+// the number of keys. First of all it says where Cairn did not sync though it was asked to.
+// Text says how they were measured.
 func Markdown(w io.Writer, run *result.Run) error {
 	w = markdown{printable{w}}
 	tables := Tabulate(run)
+	if list := NotSynced(tables); len(list) > 0 {
+		if _, err := fmt.Fprintf(w, "%s\n\n- %s\n\n", bold(notCompared), strings.Join(list, "\n- ")); err != nil {
+			return err
+		}
+	}
 	for _, t := range tables {
 		if _, err := fmt.Fprintf(w, "%s: %s; %s\n\n%s\n\n", t.Workload.ID, t.Workload.Title, Rounds(t), markdownTable(t)); err != nil {
 			return err

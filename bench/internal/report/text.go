@@ -47,6 +47,12 @@ func (p *printer) line(format string, args ...any) {
 // behind comes first, whatever it says.
 func (p *printer) behind() {
 	p.line("WHERE CAIRN IS BEHIND")
+	if list := NotSynced(p.tables); len(list) > 0 {
+		p.line("  %s", notCompared)
+		for _, what := range list {
+			p.line("    %s", what)
+		}
+	}
 	compared := 0
 	for _, t := range p.tables {
 		compared += len(t.Gaps())
@@ -75,8 +81,12 @@ func (p *printer) behind() {
 // WhyNotCompared says why there is no figure of Cairn beside one of a rival.
 func WhyNotCompared(tables []Table) string {
 	for _, t := range tables {
-		if row, ok := t.Find(Subject); ok && row.Reason != "" {
+		row, _ := t.Find(Subject)
+		switch {
+		case row.Reason != "":
 			return "cairn " + row.Reason
+		case row.Unsynced != "":
+			return "cairn was asked to sync and did not, in " + t.Workload.ID
 		}
 	}
 	return "cairn was not run beside a rival"

@@ -17,6 +17,7 @@ type summary struct {
 	Why                       string // there is nothing to compare
 	Bad                       []badCell
 	Unsynced                  []string // engines that were asked to sync and did not
+	NotSynced                 []string // tables in which Cairn did not, and what it did
 }
 
 // kindSum sums up the figures of one kind.
@@ -52,7 +53,7 @@ type badCell struct {
 }
 
 func summarise(run *result.Run, tables []report.Table, list []loss) summary {
-	s := summary{Kinds: kindSums(tables, list), Unsynced: report.Durability(run).Unsynced()}
+	s := summary{Kinds: kindSums(tables, list), Unsynced: report.Durability(run).Unsynced(), NotSynced: report.NotSynced(tables)}
 	for _, k := range s.Kinds {
 		s.Compared += k.Compared
 		s.Behind += k.Behind

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/bench/internal/report"
+	"github.com/cairndb/cairn/bench/internal/result"
 )
 
 // An engine that did not sync has its figures with a mark, is never the best, and
@@ -36,5 +37,24 @@ func TestUnsyncedEngineIsMarkedAndNeverBest(t *testing.T) {
 	}
 	if gaps := table.Gaps(); len(gaps) > 0 {
 		t.Errorf("its figures are compared: %+v", gaps)
+	}
+}
+
+func TestThatCairnDidNotSyncIsInTheSummary(t *testing.T) {
+	run := sample()
+	for i := range run.Cells {
+		if c := &run.Cells[i]; c.Engine == "cairn" && c.Workload == run.Workloads[0].ID {
+			c.Durability = &result.CellDurability{Class: result.NoCommit, Fault: "NOT SYNCED: not at all"}
+		}
+	}
+	text := render(t, run)
+	tiles, _, _ := strings.Cut(text, "</header>")
+	_, behind, _ := strings.Cut(text, `<h2 id="behind-h">`)
+	behind, _, _ = strings.Cut(behind, "</p>")
+	if !strings.Contains(tiles, "workloads in which Cairn was asked to sync and did not") || !strings.Contains(behind, run.Workloads[0].ID+": NOT SYNCED: not at all") {
+		t.Errorf("%s\n%s", tiles, behind)
+	}
+	if strings.Contains(render(t, sample()), "workloads in which Cairn was asked") {
+		t.Error("it is said of a Cairn that syncs")
 	}
 }
