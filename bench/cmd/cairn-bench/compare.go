@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ func compareCommand() *cobra.Command {
 			switch {
 			case format != "text" && format != "json":
 				return usageError{fmt.Errorf("-format %q: want text or json", format)}
-			case failAbove < 0:
+			case !(failAbove >= 0) || math.IsInf(failAbove, 0): // nothing is above what is no number
 				return usageError{fmt.Errorf("-fail-above %g", failAbove)}
 			}
 			return nil

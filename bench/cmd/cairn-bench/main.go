@@ -30,9 +30,19 @@ func main() {
 	if harness.IsChild() {
 		harness.Child()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(context.Background())
 	defer stop()
 	os.Exit(exitCode(command().ExecuteContext(ctx)))
+}
+
+// untilInterrupted ends with Ctrl-C, SIGTERM or the end of the terminal, unless the program
+// was started so as to outlive that (nohup).
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
 }
 
 func command() *cobra.Command {

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,12 +113,18 @@ func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
 		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-n", "0"}, {"run", "-n", "5,x"}, {"run", "-n", "5,7,5"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
-		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-timeout", "-1s"}, {"run", "-dir", file, "-n", "9", "-engines", "gomap"}, {"frob"}, {"run", "-data-key", "id"},
+		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-suite", "latency", "-rate", "0.1"}, {"run", "-suite", "sustained", "-rate", "9", "-seconds", "0.1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-timeout", "-1s"}, {"run", "-dir", file, "-n", "9", "-engines", "gomap"}, {"frob"}, {"run", "-data-key", "id"},
 		{"run", "-data", "missing.jsonl"}, {"run", "-data", "x.jsonl", "-values", "9"}, {"run", "-suite", "w1/loud"}, {"run", "-suite", "w1/published", "-values", "9"},
 	} {
 		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {
 			t.Errorf("%v: %v is exit code %d, want 2", args, err, exitCode(err))
 		}
+	}
+	if _, err := os.Stat("/proc/self"); err != nil {
+		return
+	}
+	if _, _, err := call(t.Context(), "run", "-dir", "/proc/self", "-n", "9", "-engines", "gomap"); exitCode(err) != 2 || !strings.HasPrefix(err.Error(), "-dir: ") {
+		t.Errorf("a directory in which nothing can be made: %v is exit code %d, want 2", err, exitCode(err))
 	}
 }
 
@@ -166,6 +176,51 @@ func TestAFullDiskAtTheEnd(t *testing.T) {
 	}
 	if run, err := readRun(page); err != nil || len(run.Cells) != 1 {
 		t.Errorf("the other file: %v", err)
+	}
+}
+
+// writerFunc is a standard output.
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(b []byte) (int, error) { return w(b) }
+
+// What was measured is in its files before it is shown: the program is killed where nobody
+// reads its standard output.
+func TestFilesAreWrittenBeforeAnythingIsShown(t *testing.T) {
+	page, shown := filepath.Join(t.TempDir(), "out.html"), 0
+	cmd := command()
+	cmd.SetArgs(doubleDashes([]string{"run", "-suite", "w4/sound", "-n", "10", "-rounds", "1", "-engines", "gomap", "-sync", "off", "-settle=false", "-dir", t.TempDir(), "-html", page}))
+	cmd.SetErr(io.Discard)
+	cmd.SetOut(writerFunc(func(b []byte) (int, error) {
+		if _, err := os.Stat(page); err != nil && shown == 0 {
+			t.Error("shown before it was saved: ", err)
+		}
+		shown++
+		return len(b), nil
+	}))
+	if err := cmd.ExecuteContext(t.Context()); err != nil || shown == 0 {
+		t.Errorf("%v, %d writes", err, shown)
+	}
+}
+
+// The end of the terminal interrupts a run as Ctrl-C does.
+func TestTheEndOfTheTerminalInterrupts(t *testing.T) {
+	if runtime.GOOS == "windows" || signal.Ignored(syscall.SIGHUP) {
+		t.Skip("NOT TESTED: no SIGHUP here")
+	}
+	ctx, stop := untilInterrupted(t.Context())
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("it goes on")
 	}
 }
 

@@ -92,7 +92,7 @@ func TestWrongUsageOfReports(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"report"}, {"report", file, file}, {"report", file, "-format", "pdf"}, {"report", "nosuch.json"}, {"report", broken},
-		{"compare", file}, {"compare", file, broken}, {"compare", file, file, "-format", "html"}, {"compare", file, file, "-fail-above", "-1"},
+		{"compare", file}, {"compare", file, broken}, {"compare", file, file, "-format", "html"}, {"compare", file, file, "-fail-above", "-1"}, {"compare", file, file, "-fail-above", "NaN"}, {"compare", file, file, "-fail-above", "Inf"},
 		{"run", "-n", "10", "-html", filepath.Join(t.TempDir(), "nosuch", "out.html")},
 	} {
 		if _, _, err := call(t.Context(), args...); exitCode(err) != 2 {

@@ -135,10 +135,12 @@ func (f *flags) run(cmd *cobra.Command) error {
 	return errors.Join(err, f.finish(cmd, run))
 }
 
-// finish shows what was measured and writes it to files, each whether or not the others
-// can be written, and says what does not count.
+// finish writes what was measured to files and shows it, each whether or not the others can
+// be written, and says what does not count. Files come first: the program does not outlive
+// a standard output that nobody reads any more.
 func (f *flags) finish(cmd *cobra.Command, run *result.Run) error {
-	shown, saved := show(cmd.OutOrStdout(), f.format, run), f.save(run)
+	saved := f.save(run)
+	shown := show(cmd.OutOrStdout(), f.format, run)
 	if saved == nil && f.html != "" && f.html != noPage {
 		fmt.Fprintf(cmd.ErrOrStderr(), "cairn-bench: the report for browsers is %s\n", f.html)
 	}
@@ -146,7 +148,7 @@ func (f *flags) finish(cmd *cobra.Command, run *result.Run) error {
 	if bad := run.Bad(); len(bad) > 0 {
 		counts = fmt.Errorf("%d of %d %w", len(bad), len(run.Cells), errBadCells)
 	}
-	return errors.Join(shown, saved, counts)
+	return errors.Join(saved, shown, counts)
 }
 
 // before reads what there is of a run to be continued; nil if nothing.
@@ -187,7 +189,7 @@ func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 		return plan, fmt.Errorf("nothing to run: %s", strings.Join(plan.Unfit, "; "))
 	}
 	plan.Limit = f.timeout
-	return plan, f.fitKeys(plan)
+	return plan, errors.Join(f.fitKeys(plan), fitRate(plan))
 }
 
 var syncModes = map[string][]bool{"": nil, "on": {true}, "off": {false}, "both": {true, false}}
@@ -234,6 +236,16 @@ func (f *flags) check() error {
 		f.json = f.resume
 	}
 	f.choosePage()
+	return nil
+}
+
+// fitRate refuses a rate at which nothing is done in the time for which it is kept.
+func fitRate(plan harness.Plan) error {
+	for _, t := range plan.Tables {
+		if p := t.Params; p.Rate > 0 && p.Rate*p.Seconds < 1 {
+			return fmt.Errorf("-rate %g: not one operation in the %g s of %s", p.Rate, p.Seconds, p.Workload)
+		}
+	}
 	return nil
 }
 

@@ -117,6 +117,13 @@ func Place(asked string) (string, error) {
 		if err := os.MkdirAll(asked, 0o755); err != nil {
 			return "", err
 		}
+		trial, err := os.MkdirTemp(asked, ".cairn-bench-*")
+		if err == nil {
+			err = os.Remove(trial)
+		}
+		if err != nil {
+			return "", err
+		}
 		return filepath.Abs(asked)
 	}
 	if _, volatile := filesystem(os.TempDir()); !volatile {

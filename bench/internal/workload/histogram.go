@@ -32,8 +32,12 @@ func (r *Recorder) keepCurve(name string, h *hdrhistogram.Histogram) {
 	}
 }
 
-// percentiles sets prefix+p50, p99, p999 and max.
+// percentiles sets prefix+p50, p99, p999 and max, if there is anything to take them of.
 func (r *Recorder) percentiles(prefix string, h *hdrhistogram.Histogram) {
+	if h.TotalCount() == 0 {
+		r.None("none was done in its time", prefix+"p50", prefix+"p99", prefix+"p999", prefix+"max")
+		return
+	}
 	r.Set(prefix+"p50", float64(h.ValueAtPercentile(50)))
 	r.Set(prefix+"p99", float64(h.ValueAtPercentile(99)))
 	r.Set(prefix+"p999", float64(h.ValueAtPercentile(99.9)))

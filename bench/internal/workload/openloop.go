@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -29,7 +30,7 @@ const pause = 20 * time.Millisecond
 
 func newOpenLoop(perSecond float64, length time.Duration) *openLoop {
 	every := max(1, time.Duration(float64(time.Second)/perSecond))
-	return &openLoop{every: every, planned: int(length / every), giveUp: latencyMost * length, puts: newHistogram(), gets: newHistogram()}
+	return &openLoop{every: every, planned: max(1, int(length/every)), giveUp: latencyMost * length, puts: newHistogram(), gets: newHistogram()}
 }
 
 func (l *openLoop) run(operation func() (put bool, err error)) error {
@@ -92,11 +93,18 @@ func (l *openLoop) report(rec *Recorder) {
 	rec.Set("rate", float64(time.Second)/float64(l.every))
 	rec.Set("given_up", float64(l.abandoned))
 	rec.Series = l.seconds
-	worst := float64(rec.Series[0].Ops)
-	for _, s := range l.seconds[:max(1, len(l.seconds)-1)] { // the last is not whole
-		worst = min(worst, float64(s.Ops))
+	var ops []float64
+	for _, s := range l.seconds {
+		ops = append(ops, float64(s.Ops))
 	}
-	rec.Set("worst_second", worst)
+	if len(ops) > 1 {
+		ops = ops[:len(ops)-1] // the last is not whole
+	}
+	if len(ops) > 0 {
+		rec.Set("worst_second", slices.Min(ops))
+	} else {
+		rec.None("nothing was done in its time", "worst_second")
+	}
 	if l.abandoned > 0 {
 		rec.Note(fmt.Sprintf("could not keep up with its rate: %d of %d operations were given up", l.abandoned, l.planned))
 	}

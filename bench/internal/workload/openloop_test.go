@@ -50,3 +50,21 @@ func TestWhatCannotKeepUpGivesUp(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 }
+
+// A time too short for one operation is no reason to end with a fault.
+func TestATimeInWhichNothingIsDone(t *testing.T) {
+	for done, length := range map[int]time.Duration{1: 100 * time.Millisecond, 0: 0} {
+		l, rec, n := newOpenLoop(1, length), NewRecorder(""), 0
+		if err := l.run(func() (bool, error) { n++; return true, nil }); err != nil || n != done {
+			t.Errorf("%s: %v, %d operations, want %d", length, err, n, done)
+		}
+		l.report(rec)
+		rec.percentiles("get_", l.gets)
+		if _, has := rec.Metrics["get_p50"]; has || rec.NA["get_max"] == "" {
+			t.Errorf("%s: a time of gets, of which there was none: %v", length, rec.Metrics)
+		}
+		if worst, has := rec.Metrics["worst_second"]; has != (done > 0) || int(worst) != done || has == (rec.NA["worst_second"] != "") {
+			t.Errorf("%s: %v %v", length, rec.Metrics, rec.NA)
+		}
+	}
+}

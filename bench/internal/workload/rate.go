@@ -76,7 +76,7 @@ func (m *mixed) loopAt(rec *Recorder, p Params, before, share float64) (*openLoo
 
 func (m *mixed) asFastAsItCan(length time.Duration) (perSecond float64, err error) {
 	start, n := time.Now(), 0
-	for time.Since(start) < length {
+	for n == 0 || time.Since(start) < length {
 		if _, err := m.operation(); err != nil {
 			return 0, err
 		}
