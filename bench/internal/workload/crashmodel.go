@@ -146,7 +146,7 @@ func (m *crashModel) countTorn(found []uint64) {
 // versionOf finds which version of a key the store has; 0 is none. The version that
 // should be there is tried first, then those that can be.
 func (m *crashModel) versionOf(r engine.Reader, id uint64) (version uint64, err error) {
-	err = r.Get(m.keys.At(int(id)), func(got []byte) error {
+	l := newLookup(func(id uint64, got []byte) error {
 		is := func(v uint64) bool { return bytes.Equal(got, m.source.Value(id, v, m.size)) }
 		if version = m.floor[id]; version > 0 && is(version) {
 			return nil
@@ -158,10 +158,15 @@ func (m *crashModel) versionOf(r engine.Reader, id uint64) (version uint64, err 
 		}
 		return wrong("key %d: %d bytes that were never written", id, len(got))
 	})
-	if errors.Is(err, engine.ErrNotFound) {
+	l.id = id
+	err = r.Get(m.keys.At(int(id)), l.see)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
 		return 0, nil
+	case err != nil:
+		return 0, err
 	}
-	return version, err
+	return version, l.answered()
 }
 
 func isWrongAnswer(err error) bool {

@@ -69,6 +69,11 @@ type mixed struct {
 	store    engine.Store
 	rng      *rand.Rand
 	versions []uint64
+	look     *lookup
+}
+
+func newMixed(e *expectation, rng *rand.Rand) *mixed {
+	return &mixed{expectation: e, rng: rng, versions: make([]uint64, e.n), look: newLookup(e.compare)}
 }
 
 func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
@@ -76,7 +81,7 @@ func runLatency(rec *Recorder, d engine.Driver, dir string, p Params) error {
 		rec.noneOf(why, latencyColumns)
 		return nil
 	}
-	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 11)), versions: make([]uint64, p.N)}
+	m := newMixed(expect(p), rand.New(rand.NewPCG(p.Seed, 11)))
 	rec.Begin()
 	store, err := d.Open(dir, p.options())
 	if err != nil {
@@ -149,8 +154,7 @@ func (m *mixed) operation() (put bool, err error) {
 
 func (m *mixed) get(r engine.Reader, id uint64) error {
 	m.version = m.versions[id]
-	err := r.Get(m.keys.At(int(id)), func(got []byte) error { return m.compare(id, got) })
-	return notLost(id, err)
+	return m.look.get(r, id, m.keys.At(int(id)))
 }
 
 // reread opens the store again and reads every key. It is not timed.

@@ -164,7 +164,8 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 	} else {
 		rec.None(d.Info.Cannot[engine.CanPairs], "pairs")
 	}
-	m := &mixed{expectation: e, store: store, rng: rand.New(rand.NewPCG(p.Seed, 19)), versions: make([]uint64, p.N)}
+	m := newMixed(e, rand.New(rand.NewPCG(p.Seed, 19)))
+	m.store = store
 	_, err := rec.Phase("mixed", reads, func() error {
 		for range reads {
 			if _, err := m.operation(); err != nil {

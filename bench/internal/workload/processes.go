@@ -109,7 +109,7 @@ func runProcesses(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if err != nil {
 		return err
 	}
-	last := &mixed{expectation: e, versions: make([]uint64, e.n)}
+	last := newMixed(e, nil)
 	for id := range e.n {
 		last.versions[id] = lastVersion(id, e.n)
 	}
@@ -202,15 +202,15 @@ func (p *participant) write() error {
 // read gets keys until it is told that it is enough, but processOps of them at least, and no
 // longer than readersMost.
 func (p *participant) read() error {
+	look := newLookup(p.plausible)
 	for start := time.Now(); time.Since(start) < readersMost; {
 		if p.acc.Enough = len(p.commands) > 0; p.acc.Enough && p.acc.Gets >= processOps {
 			return nil
 		}
 		for range readsAtOnce {
 			id := uint64(p.acc.Gets*7919) % uint64(p.n)
-			err := p.store.Get(p.keys.At(int(id)), func(got []byte) error { return p.plausible(id, got) })
-			if err != nil {
-				return notLost(id, err)
+			if err := look.get(p.store, id, p.keys.At(int(id))); err != nil {
+				return err
 			}
 			p.acc.Gets++
 		}

@@ -93,13 +93,22 @@ func (r *records) check(id int32, low uint32, got []byte) error {
 	return wrong("record %d: a wrong value of %d bytes, want version %d to %d", id, len(got), low, high)
 }
 
-func (r *records) read(store engine.Reader, id int32) error {
-	low := r.acked[id].Load()
-	err := store.Get(r.key(id), func(got []byte) error { return r.check(id, low, got) })
-	if err != nil {
-		return notLost(uint64(id), err)
-	}
-	return nil
+// recordLookup reads records, for one goroutine.
+type recordLookup struct {
+	*records
+	look *lookup
+	low  uint32 // the version acknowledged when the read began
+}
+
+func (r *records) lookup() *recordLookup {
+	l := &recordLookup{records: r}
+	l.look = newLookup(func(id uint64, got []byte) error { return r.check(int32(id), l.low, got) })
+	return l
+}
+
+func (l *recordLookup) read(store engine.Reader, id int32) error {
+	l.low = l.acked[id].Load()
+	return l.look.get(store, uint64(id), l.key(id))
 }
 
 func (r *records) update(store engine.Store, id int32) error {
@@ -110,14 +119,14 @@ func (r *records) update(store engine.Store, id int32) error {
 }
 
 // modify reads a record and writes its next version; nobody writes it in between.
-func (r *records) modify(store engine.Store, id int32) error {
-	lock := &r.write[id%int32(len(r.write))]
+func (l *recordLookup) modify(store engine.Store, id int32) error {
+	lock := &l.write[id%int32(len(l.write))]
 	lock.Lock()
 	defer lock.Unlock()
-	if err := r.read(store, id); err != nil {
+	if err := l.read(store, id); err != nil {
 		return err
 	}
-	return r.put(store, id)
+	return l.put(store, id)
 }
 
 // put writes the next version; the caller holds the record's lock or is alone.
@@ -198,8 +207,9 @@ func (r *records) noneBetween(low, high int32, now uint32) error {
 
 // readAll reads every record there is; nobody writes meanwhile.
 func (r *records) readAll(store engine.Reader) error {
+	l := r.lookup()
 	for id := range r.next.Load() {
-		if err := r.read(store, id); err != nil {
+		if err := l.read(store, id); err != nil {
 			return err
 		}
 	}

@@ -87,16 +87,16 @@ func TestRecordsFindEveryKindOfWrongAnswer(t *testing.T) {
 	}{
 		{"nothing", nil, func(s *sharedStore, r *records) error { return r.readAll(s) }, ""},
 		{"lost", func(s *sharedStore, r *records) { delete(s.values, string(r.key(5))) },
-			func(s *sharedStore, r *records) error { return r.read(s, 5) }, "lost"},
+			func(s *sharedStore, r *records) error { return r.lookup().read(s, 5) }, "lost"},
 		{"an update lost", func(s *sharedStore, _ *records) { s.onPut = func(k, v []byte) bool { return false } },
 			func(s *sharedStore, r *records) error {
 				if err := r.update(s, 9); err != nil {
 					return err
 				}
-				return r.read(s, 9)
+				return r.lookup().read(s, 9)
 			}, "a stale value"},
 		{"another's", func(s *sharedStore, r *records) { s.values[string(r.key(5))] = s.values[string(r.key(6))] },
-			func(s *sharedStore, r *records) error { return r.modify(s, 5) }, "a wrong value"},
+			func(s *sharedStore, r *records) error { return r.lookup().modify(s, 5) }, "a wrong value"},
 		{"scan", nil, func(s *sharedStore, r *records) error { return r.scan(s, 5, 50) }, ""},
 		{"scan of the end", nil, func(s *sharedStore, r *records) error { return r.scan(s, lastByKey(r), 50) }, ""},
 		{"a record left out", func(s *sharedStore, _ *records) {
@@ -148,12 +148,13 @@ func TestRecordsHoldForSeveralGoroutines(t *testing.T) {
 	s := newShared()
 	r := loadedRecords(t, s, 400)
 	err := together(4, func(g int) error {
+		l := r.lookup()
 		for i := range 400 {
 			id := int32((i*7 + g) % 20)
 			if err := r.update(s, id); err != nil {
 				return err
 			}
-			if err := r.read(s, int32(i%20)); err != nil {
+			if err := l.read(s, int32(i%20)); err != nil {
 				return err
 			}
 			if i%4 == 0 {
@@ -161,10 +162,10 @@ func TestRecordsHoldForSeveralGoroutines(t *testing.T) {
 					return err
 				}
 			}
-			if err := r.read(s, r.latestBut(int32(i%5))); err != nil {
+			if err := l.read(s, r.latestBut(int32(i%5))); err != nil {
 				return err
 			}
-			if err := r.modify(s, int32(i%30)); err != nil {
+			if err := l.modify(s, int32(i%30)); err != nil {
 				return err
 			}
 		}

@@ -70,16 +70,21 @@ func (s *single) fillPublished(store engine.Store, n int, value []byte) error {
 	return err
 }
 
-func getHot(r engine.Reader, n int, want []byte) error {
-	see := func(got []byte) error {
+// same compares with the one value of all keys.
+func same(want []byte) func(id uint64, got []byte) error {
+	return func(id uint64, got []byte) error {
 		if !bytes.Equal(got, want) {
-			return wrong("key %d: a wrong value of %d bytes, want %d", hotKey, len(got), len(want))
+			return wrong("key %d: a wrong value of %d bytes, want %d", id, len(got), len(want))
 		}
 		return nil
 	}
+}
+
+func getHot(r engine.Reader, n int, want []byte) error {
+	l := newLookup(same(want))
 	for range n {
-		if err := r.Get([]byte("key_"+fmt.Sprintf("%07d", hotKey)), see); err != nil {
-			return notLost(hotKey, err)
+		if err := l.get(r, hotKey, []byte("key_"+fmt.Sprintf("%07d", hotKey))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -94,15 +99,10 @@ func (s *single) publishedSurvived(dir string, n int, want []byte) error {
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}
+	l := newLookup(same(want))
 	for i := range n {
-		err := store.Get(publishedKey(i), func(got []byte) error {
-			if !bytes.Equal(got, want) {
-				return wrong("after close and open: key %d: a wrong value of %d bytes, want %d", i, len(got), len(want))
-			}
-			return nil
-		})
-		if err != nil {
-			return notLost(uint64(i), err)
+		if err := l.get(store, uint64(i), publishedKey(i)); err != nil {
+			return fmt.Errorf("after close and open: %w", err)
 		}
 	}
 	return store.Close()

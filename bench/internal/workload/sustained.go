@@ -73,7 +73,8 @@ func runSustained(rec *Recorder, d engine.Driver, dir string, p Params) error {
 	if err != nil {
 		return err
 	}
-	m := &mixed{expectation: expect(p), rng: rand.New(rand.NewPCG(p.Seed, 18)), versions: make([]uint64, p.N), onlyPuts: true}
+	m := newMixed(expect(p), rand.New(rand.NewPCG(p.Seed, 18)))
+	m.onlyPuts = true
 	rec.Begin()
 	if m.store, err = d.Open(dir, p.options()); err != nil {
 		return fmt.Errorf("open: %w", err)

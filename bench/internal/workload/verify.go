@@ -65,14 +65,45 @@ func (e *expectation) compare(id uint64, got []byte) error {
 	return wrong("key %d: a wrong value of %d bytes, want %d", id, len(got), e.size)
 }
 
+// lookup gets keys that were written, and sees that each has its value handed over. One
+// goroutine uses it; what it gives to Get is made once, not with every get.
+type lookup struct {
+	compare func(id uint64, got []byte) error
+	see     func(got []byte) error
+	id      uint64 // of the key under way
+	handed  bool   // its value was
+}
+
+func newLookup(compare func(id uint64, got []byte) error) *lookup {
+	l := &lookup{compare: compare}
+	l.see = func(got []byte) error { l.handed = true; return l.compare(l.id, got) }
+	return l
+}
+
+// get reads the key of id.
+func (l *lookup) get(r engine.Reader, id uint64, key []byte) error {
+	l.id, l.handed = id, false
+	if err := r.Get(key, l.see); err != nil {
+		return notLost(id, err)
+	}
+	return l.answered()
+}
+
+// answered fails if a get ended well and handed nothing over.
+func (l *lookup) answered() error {
+	if l.handed {
+		return nil
+	}
+	return wrong("key %d: no value was handed over", l.id)
+}
+
 // getAll reads every key in the given order and compares every value.
 func (e *expectation) getAll(r engine.Reader, order []int32) error {
-	var id uint64
-	see := func(got []byte) error { return e.compare(id, got) }
+	l := &lookup{}
+	l.see = func(got []byte) error { l.handed = true; return e.compare(l.id, got) } // a call less, for it is timed most
 	for _, i := range order {
-		id = uint64(i)
-		if err := r.Get(e.keys.At(int(i)), see); err != nil {
-			return notLost(id, err)
+		if err := l.get(r, uint64(i), e.keys.At(int(i))); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,43 @@ func TestGetAllFindsEveryKindOfWrongAnswer(t *testing.T) {
 		if err := e.getAll(m, order); !isWrong(err) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// mute finds every key and hands nothing over.
+type mute struct{ engine.Store }
+
+func (mute) Get([]byte, func([]byte) error) error { return nil }
+
+// A get that ends well without a value is no answer, whoever asks.
+func TestAValueThatIsNotHandedOverIsNoAnswer(t *testing.T) {
+	p := testParams
+	e := expect(p)
+	m, records := newMixed(e, nil), newRecords(p, 0)
+	reader := &participant{expectation: e, store: mute{}, seen: make([]uint64, e.n)}
+	l := &lean{rec: NewRecorder(""), p: p, step: 1, made: make([]byte, loadBatch*2*leanBytes), store: mute{}}
+	for name, read := range map[string]func() error{
+		"getAll":    func() error { return e.getAll(mute{}, data.Sequence(e.n)) },
+		"mixed":     func() error { return m.get(mute{}, 3) },
+		"records":   func() error { return records.lookup().read(mute{}, 3) },
+		"readAll":   func() error { return records.readAll(mute{}) },
+		"published": func() error { return getHot(mute{}, 1, nil) },
+		"reader":    reader.read,
+		"lean":      l.gets,
+		"crash":     func() error { return newCrashModel(p, engine.Info{}).check(mute{}) },
+	} {
+		if err := read(); !isWrong(err) || !strings.Contains(err.Error(), "no value was handed over") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is read costs the program nothing that is counted.
+func TestALookupAllocatesNothing(t *testing.T) {
+	e := expect(testParams)
+	m, r := newMixed(e, nil), filled(e)
+	if n := testing.AllocsPerRun(100, func() { _ = m.get(r, 3) }); n > 0 {
+		t.Errorf("%v allocations for a get", n)
 	}
 }
 

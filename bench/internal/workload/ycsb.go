@@ -156,8 +156,9 @@ func (y *ycsb) run(m ycsbMix) error {
 	lists := y.lists[m.key]
 	_, err := y.rec.Phase(m.key, m.ops(y.p.N), func() error {
 		return together(len(lists), func(g int) error {
+			look := y.records.lookup()
 			for _, op := range lists[g] {
-				if err := y.do(op); err != nil {
+				if err := y.do(look, op); err != nil {
 					return err
 				}
 			}
@@ -167,22 +168,22 @@ func (y *ycsb) run(m ycsbMix) error {
 	return err
 }
 
-func (y *ycsb) do(op ycsbOp) error {
+func (y *ycsb) do(look *recordLookup, op ycsbOp) error {
 	if op.kind == ycsbReadLatest {
-		return y.records.read(y.store, y.records.latestBut(op.id))
+		return look.read(y.store, y.records.latestBut(op.id))
 	}
 	id := min(op.id, int32(y.records.loaded)-1)
 	switch op.kind {
 	case ycsbUpdate:
 		return y.records.update(y.store, id)
 	case ycsbModify:
-		return y.records.modify(y.store, id)
+		return look.modify(y.store, id)
 	case ycsbInsert:
 		return y.records.insert(y.store)
 	case ycsbScan:
 		return y.records.scan(y.store.(engine.Scanner), id, int(op.length))
 	}
-	return y.records.read(y.store, id)
+	return look.read(y.store, id)
 }
 
 func (y *ycsb) finish() error {
