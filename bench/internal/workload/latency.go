@@ -157,7 +157,7 @@ func (m *mixed) get(r engine.Reader, id uint64) error {
 	return m.look.get(r, id, m.keys.At(int(id)))
 }
 
-// reread opens the store again and reads every key. It is not timed.
+// reread opens the store again, reads every key and walks all pairs. It is not timed.
 func (m *mixed) reread(d engine.Driver, dir string, p Params) error {
 	if !d.Info.Can(engine.CanDisk) {
 		return nil
@@ -170,6 +170,13 @@ func (m *mixed) reread(d engine.Driver, dir string, p Params) error {
 		if err := m.get(store, id); err != nil {
 			return fmt.Errorf("after close and open: %w", err)
 		}
+	}
+	err = m.exact(d.Info, store, func(id uint64, got []byte) error {
+		m.version = m.versions[id]
+		return m.compare(id, got)
+	})
+	if err != nil {
+		return fmt.Errorf("after close and open: %w", err)
 	}
 	return store.Close()
 }

@@ -200,7 +200,7 @@ func (l *load) reopen() error {
 	}
 	l.rec.Set("reopen", float64(span.Time))
 	l.rec.End()
-	if err := l.getAll(l.store, data.Sequence(l.n)); err != nil {
+	if err := l.all(l.d.Info, l.store); err != nil {
 		return fmt.Errorf("after close and open: %w", err)
 	}
 	return l.store.Close()

@@ -215,3 +215,30 @@ func (r *records) readAll(store engine.Reader) error {
 	}
 	return nil
 }
+
+// exact walks all pairs of a store that can show them: every record there is, once, and no
+// other; nobody writes meanwhile.
+func (r *records) exact(store engine.Store) error {
+	walker, ok := store.(engine.PairWalker)
+	if !ok {
+		return nil
+	}
+	seen, count := make([]bool, len(r.id)), int32(0)
+	err := walker.Pairs(func(key, value []byte) error {
+		rank, ok := r.keys.ID(key)
+		if !ok || rank >= uint64(len(r.id)) || r.id[rank] >= r.next.Load() {
+			return wrong("iteration: %q is no key of this set", key)
+		}
+		id := r.id[rank]
+		if seen[id] {
+			return wrong("iteration: record %d twice", id)
+		}
+		seen[id] = true
+		count++
+		return r.check(id, r.acked[id].Load(), value)
+	})
+	if err == nil && count != r.next.Load() {
+		return wrong("iteration: %d records of %d", count, r.next.Load())
+	}
+	return err
+}

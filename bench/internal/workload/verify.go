@@ -117,7 +117,8 @@ func notLost(id uint64, err error) error {
 	return err
 }
 
-// survived opens a closed store once more and reads every key. It is not timed.
+// survived opens a closed store once more, reads every key and walks all pairs. It is for
+// after Recorder.End: neither timed nor in what the process has used.
 func (e *expectation) survived(d engine.Driver, dir string, p Params) error {
 	if !d.Info.Can(engine.CanDisk) {
 		return nil
@@ -126,10 +127,42 @@ func (e *expectation) survived(d engine.Driver, dir string, p Params) error {
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}
-	if err := e.getAll(store, data.Sequence(e.n)); err != nil {
+	if err := e.all(d.Info, store); err != nil {
 		return fmt.Errorf("after close and open: %w", err)
 	}
 	return store.Close()
+}
+
+// all reads every key and walks all pairs.
+func (e *expectation) all(info engine.Info, store engine.Store) error {
+	if err := e.getAll(store, data.Sequence(e.n)); err != nil {
+		return err
+	}
+	return e.exact(info, store, e.compare)
+}
+
+// exact walks all pairs of a store that can show them: every key once, its value as compare
+// wants it, and no other. Gets would not find what nobody has put.
+func (e *expectation) exact(info engine.Info, store engine.Store, compare func(id uint64, got []byte) error) error {
+	walker, ok := store.(engine.PairWalker)
+	if !ok {
+		return nil
+	}
+	w := e.newWalk(info.Can(engine.CanOrder))
+	return w.end(walker.Pairs(func(key, value []byte) error {
+		id, err := w.step(key)
+		if err != nil {
+			return err
+		}
+		return compare(id, value)
+	}))
+}
+
+// empty walks all pairs of a store that can show them: there is none.
+func (e *expectation) empty(info engine.Info, store engine.Store) error {
+	none := *e
+	none.n = 0
+	return none.exact(info, store, none.compare)
 }
 
 // noneLeft fails unless every key is absent.

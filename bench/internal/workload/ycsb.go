@@ -210,7 +210,7 @@ func (y *ycsb) finish() error {
 	return y.survived()
 }
 
-// survived reads every record of the closed store. It is not timed.
+// survived reads every record of the closed store and walks all of it. It is not timed.
 func (y *ycsb) survived() error {
 	if !y.d.Info.Can(engine.CanDisk) {
 		return nil
@@ -219,7 +219,10 @@ func (y *ycsb) survived() error {
 	if err != nil {
 		return fmt.Errorf("open after close: %w", err)
 	}
-	if err := y.records.readAll(store); err != nil {
+	if err = y.records.readAll(store); err == nil {
+		err = y.records.exact(store)
+	}
+	if err != nil {
 		return fmt.Errorf("after close and open: %w", err)
 	}
 	return store.Close()
