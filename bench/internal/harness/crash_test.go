@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cairndb/cairn/bench/internal/engine"
 	"github.com/cairndb/cairn/bench/internal/report"
 	"github.com/cairndb/cairn/bench/internal/result"
+	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
 // The fakes keep everything in memory until they are closed: a kill takes it all.
@@ -17,7 +19,7 @@ func TestAcknowledgedWritesThatAKillTakesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	loser, keeper, broken := got.Cells[0], got.Cells[1], got.Cells[2]
-	for _, c := range got.Cells {
+	for _, c := range got.Cells[:2] {
 		if c.Status != result.OK {
 			t.Fatalf("%s: %s: %s", c.Engine, c.Status, c.Reason)
 		}
@@ -28,8 +30,8 @@ func TestAcknowledgedWritesThatAKillTakesAreCounted(t *testing.T) {
 	if lost, known := keeper.Metrics["lost"]; !known || lost != 0 || keeper.Metrics["acknowledged"] == 0 {
 		t.Errorf("bbolt: %v", keeper.Metrics)
 	}
-	if broken.Metrics["unopened"] != 5 || !strings.Contains(broken.NA["lost"], "the store was not closed: repair it") {
-		t.Errorf("what does not open: %v %v", broken.Metrics, broken.NA)
+	if broken.Status != result.Failed || !strings.Contains(broken.Reason, "the store was not closed: repair it") {
+		t.Errorf("what does not open: %s: %s", broken.Status, broken.Reason)
 	}
 	var text bytes.Buffer
 	if err := report.Text(&text, got); err != nil {
@@ -39,5 +41,33 @@ func TestAcknowledgedWritesThatAKillTakesAreCounted(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
+	}
+}
+
+// Commits that were to be durable and are lost are a wrong answer.
+func TestDurableCommitsThatAKillTakesVoidTheCell(t *testing.T) {
+	var drivers []engine.Driver
+	for _, name := range []string{"good", "bbolt"} {
+		d, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drivers = append(drivers, d)
+	}
+	w, err := workload.Find("crash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := NewPlan(drivers, []workload.Workload{w}, workload.Scale{Counts: []int{20}, Sync: []bool{true}, Seed: 1})
+	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loser, keeper := got.Cells[0], got.Cells[1]
+	if loser.Status != result.Void || !strings.HasPrefix(loser.Reason, "LOST ") || !strings.Contains(loser.Reason, "acknowledged commits when its process was killed (sync=on)") {
+		t.Errorf("what is kept in memory: %s: %s", loser.Status, loser.Reason)
+	}
+	if keeper.Status != result.OK || keeper.Metrics["acknowledged"] == 0 {
+		t.Errorf("bbolt: %s: %s", keeper.Status, keeper.Reason)
 	}
 }

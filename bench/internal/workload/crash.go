@@ -1,10 +1,12 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
@@ -49,7 +51,7 @@ func crashConditions(p Params) []string {
 		fmt.Sprintf("%d times: a process writes to the store what it can, single puts and after every %d of them a batch of %d pairs, over %d keys again and again, and is killed with SIGKILL after about %d commits were acknowledged", crashKills, crashSingles, crashBatch, crashKeys, p.N/crashKills),
 		"each put and each batch is one commit" + syncCondition(p.Sync) + "; each acknowledgement goes through a pipe to the process that checks",
 		"then the store is opened (reopen, with whatever repair the engine does by itself) and every key compared: lost = acknowledged commits of which some key shows neither them nor a later one; torn = batches of which only a part is there",
-		"did not open = of the " + strconv.Itoa(crashKills) + " kills, after how many the store did not open or could not be read; the next kill begins with a new store",
+		"did not open = of the " + strconv.Itoa(crashKills) + " kills, after how many the store did not open or could not be read; the next kill begins with a new store, and the engine has failed; it is void if it lost or tore commits that it was asked to make durable",
 		"kill -9 takes what a process keeps in its own memory; what the kernel holds survives it: this is no loss of power, so an engine that never syncs may lose nothing here",
 	}
 }
@@ -95,7 +97,7 @@ func runCrash(rec *Recorder, d engine.Driver, dir string, p Params) error {
 		}
 	}
 	c.sumUp()
-	return nil
+	return c.verdict()
 }
 
 func (c *crash) newStore() error {
@@ -170,18 +172,43 @@ func (c *crash) sumUp() {
 	if !c.batches {
 		c.rec.None(c.d.Info.Cannot[engine.CanBatch], "torn", "lost_batches")
 	}
-	if c.unopened == crashKills {
-		c.rec.None("it never opened: "+c.problem, "lost", "lost_batches", "torn", "reopen")
-	} else {
-		c.rec.Set("reopen", float64(c.slowest))
+	c.rec.Set("reopen", float64(c.slowest))
+	for _, fault := range []string{c.unable(), c.lossy(), c.tore()} {
+		c.rec.Note(fault)
+	}
+}
+
+// verdict: a store that does not open after a kill has failed, and one that was asked to
+// make commits durable and lost or tore some has answered wrong. What is lost of commits that
+// are not synced is a figure.
+func (c *crash) verdict() error {
+	if faults := c.lossy() + c.tore(); faults != "" && c.p.Sync && c.d.Info.Can(engine.CanSync) {
+		return wrong("%s", strings.Join(c.rec.Notes, "; "))
 	}
 	if c.unopened > 0 {
-		c.rec.Note(fmt.Sprintf("DID NOT OPEN after %d of %d kills: %s", c.unopened, crashKills, c.problem))
+		return errors.New(strings.Join(c.rec.Notes, "; "))
 	}
-	if c.lost > 0 {
-		c.rec.Note(fmt.Sprintf("LOST %d of %d acknowledged commits when its process was killed (%s)", c.lost, c.acknowledged, SyncLabel(c.p.Sync)))
+	return nil
+}
+
+// unable, lossy and tore say what was found; empty: nothing.
+func (c *crash) unable() string {
+	if c.unopened == 0 {
+		return ""
 	}
-	if c.torn > 0 {
-		c.rec.Note(fmt.Sprintf("TORE %d batches: a part of each was there and a part was not", c.torn))
+	return fmt.Sprintf("DID NOT OPEN after %d of %d kills: %s", c.unopened, crashKills, c.problem)
+}
+
+func (c *crash) lossy() string {
+	if c.lost == 0 {
+		return ""
 	}
+	return fmt.Sprintf("LOST %d of %d acknowledged commits when its process was killed (%s)", c.lost, c.acknowledged, SyncLabel(c.p.Sync))
+}
+
+func (c *crash) tore() string {
+	if c.torn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("TORE %d batches: a part of each was there and a part was not", c.torn)
 }
