@@ -12,8 +12,8 @@ import (
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// Markdown writes a table for each workload, of the columns that are ranked, for documents
-// and messages: the medians alone, the best store's bold; then how Cairn's times grow with
+// Markdown writes a table for each workload, of the columns that are ranked or were chosen, for
+// documents and messages: the medians alone, the best store's bold; then how Cairn's times grow with
 // the number of keys. First of all it says where Cairn did not sync though it was asked to.
 // Text says how they were measured.
 func Markdown(w io.Writer, run *result.Run) error {
@@ -38,9 +38,9 @@ func Markdown(w io.Writer, run *result.Run) error {
 }
 
 func markdownTable(t Table) string {
-	ranked := slices.DeleteFunc(slices.Clone(t.Workload.Columns), func(c result.Column) bool { return !c.Ranked })
+	columns := slices.DeleteFunc(slices.Clone(t.Workload.Columns), func(c result.Column) bool { return !c.Ranked && !t.Workload.Chosen })
 	head := []string{""}
-	for _, c := range ranked {
+	for _, c := range columns {
 		head = append(head, c.Title)
 	}
 	out := newTable(head...)
@@ -53,7 +53,7 @@ func markdownTable(t Table) string {
 			name = bold(name)
 		}
 		line := table.Row{name}
-		for _, c := range ranked {
+		for _, c := range columns {
 			line = append(line, markdownCell(t, row, c))
 		}
 		out.AppendRow(line)
@@ -70,7 +70,7 @@ func markdownCell(t Table, row Row, c result.Column) string {
 		return "n/a"
 	}
 	text := FormatValue(f.Median, c.Unit)
-	if best, _, ok := t.Best(c.Key, AnyEngine); ok && best == row.Engine.Name {
+	if best, _, ok := t.Best(c.Key, AnyEngine); c.Ranked && ok && best == row.Engine.Name {
 		return bold(text)
 	}
 	return text

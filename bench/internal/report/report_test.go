@@ -196,3 +196,22 @@ func TestFormatValue(t *testing.T) {
 		}
 	}
 }
+
+// A column that was chosen is shown, ranked or not; none is the best where nothing is ranked.
+func TestMarkdownShowsTheColumnsThatWereChosen(t *testing.T) {
+	run, err := sample().Part(nil, []string{"close", "get"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Markdown(&out, run); err != nil {
+		t.Fatal(err)
+	}
+	if want := "|  | close | get |\n| --- | --- | --- |\n| **cairn** | 3.00 ns | **101 ns** |\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+	out.Reset()
+	if err := Markdown(&out, sample()); err != nil || strings.Contains(out.String(), "close") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

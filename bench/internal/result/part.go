@@ -8,7 +8,7 @@ import (
 
 // Part returns the run with those workloads only that are asked for, and of these those
 // columns. A workload is asked for by parts of its ID, as in "w1/n=2000", a column by its
-// key; of each, nothing asked for is everything. It is an error to ask for what is not there.
+// key; what is asked for twice is there once; of each, nothing asked for is everything. It is an error to ask for what is not there.
 func (r *Run) Part(workloads, columns []string) (*Run, error) {
 	part := *r
 	if len(workloads) > 0 {
@@ -19,7 +19,11 @@ func (r *Run) Part(workloads, columns []string) (*Run, error) {
 		if len(found) == 0 {
 			return nil, fmt.Errorf("no workload %q in this run", want)
 		}
-		part.Workloads = append(part.Workloads, found...)
+		for _, w := range found {
+			if !slices.ContainsFunc(part.Workloads, func(have Workload) bool { return have.ID == w.ID }) {
+				part.Workloads = append(part.Workloads, w)
+			}
+		}
 	}
 	part.Cells = slices.DeleteFunc(slices.Clone(r.Cells), func(c Cell) bool {
 		return !slices.ContainsFunc(part.Workloads, func(w Workload) bool { return w.ID == c.Workload })
@@ -50,8 +54,10 @@ func (w *Workload) keep(keys []string) error {
 		if i < 0 {
 			return fmt.Errorf("no column %q in workload %s", key, w.ID)
 		}
-		kept = append(kept, w.Columns[i])
+		if c := w.Columns[i]; !slices.Contains(kept, c) {
+			kept = append(kept, c)
+		}
 	}
-	w.Columns = kept
+	w.Columns, w.Chosen = kept, true
 	return nil
 }

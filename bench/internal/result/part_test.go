@@ -23,6 +23,7 @@ func TestPart(t *testing.T) {
 		{[]string{"w4", "w1/sync=on"}, nil, "w4/sound/n=20/sync=off:put w1/sound/n=20/sync=on:put,get,disk"},
 		{nil, []string{"put"}, "w1/sound/n=20/sync=on:put w1/sound/n=20/sync=off:put w4/sound/n=20/sync=off:put"},
 		{[]string{"w1/sync=off"}, []string{"disk", "put"}, "w1/sound/n=20/sync=off:disk,put"},
+		{[]string{"w1/sync=on", "w1", "sync=on"}, []string{"put", "put"}, "w1/sound/n=20/sync=on:put w1/sound/n=20/sync=off:put"},
 		{[]string{"w1/n=2"}, nil, `no workload "w1/n=2" in this run`},
 		{[]string{"w4"}, []string{"get"}, `no column "get" in workload w4/sound/n=20/sync=off`},
 	} {

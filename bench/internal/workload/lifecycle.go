@@ -37,7 +37,7 @@ var lifecycleColumns = []result.Column{
 	{Key: "put_total", Title: "puts", Group: "totals", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "close", Title: "close", Group: "totals", Unit: result.Nanos},
 	{Key: "put_close", Title: "puts+close", Group: "totals", Unit: result.Nanos, Ranked: true, Writes: true},
-	{Key: "total", Title: "all+close", Group: "totals", Unit: result.Nanos, Ranked: true},
+	{Key: "total", Title: "all+close", Group: "totals", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "put_allocs", Title: "put allocs/op", Group: "space", Unit: result.AllocsPerOp, Ranked: true},

@@ -38,7 +38,7 @@ var lifecyclePublishedColumns = []result.Column{
 	{Key: "delete", Title: "delete rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "put2", Title: "put rnd", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
 	{Key: "keys", Title: "iterate keys", Group: "time", Unit: result.NanosPerOp, Ranked: true},
-	{Key: "total", Title: "total", Group: "space", Unit: result.Nanos, Ranked: true},
+	{Key: "total", Title: "total", Group: "space", Unit: result.Nanos, Ranked: true, Writes: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 }
