@@ -27,8 +27,7 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 		return out, err
 	}
 	defer group.remove()
-	limit = min(limit, boundedPatience)
-	out, err := spawn(ctx, o, limit, launch{started: func(p *os.Process) {
+	out, err := spawn(ctx, o, min(limit, boundedPatience), launch{started: func(p *os.Process) {
 		if p != nil {
 			why = group.add(p.Pid)
 		}
@@ -38,14 +37,21 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 		return out, err
 	case why != nil:
 		out.Notes = append(out.Notes, "the kernel did not enforce the memory allowed: "+why.Error())
+		return out, nil
 	case out.Status != result.OK && group.killed():
 		return overLimit(o.Params, fmt.Sprintf("killed by the kernel: needs more than the %d MiB it is allowed", o.Params.Memory>>20)), nil
-	case out.Status == result.Hung:
-		return overLimit(o.Params, fmt.Sprintf("not done after %s with the %d MiB it is allowed", limit, o.Params.Memory>>20)), nil
-	default:
-		out.Notes = append(out.Notes, "the kernel enforced the memory allowed, page cache included ("+group.title+")")
 	}
-	return out, nil
+	out.Notes = append(out.Notes, "the kernel enforced the memory allowed, page cache included ("+group.title+")")
+	return tooSlow(out, o.Params, limit), nil
+}
+
+// tooSlow turns the outcome of a cell that the kernel bounded, and that took longer than
+// boundedPatience, into no figure. If a shorter limit was asked for, it hangs as any other.
+func tooSlow(out outcome, p workload.Params, limit time.Duration) outcome {
+	if out.Status != result.Hung || limit < boundedPatience {
+		return out
+	}
+	return overLimit(p, fmt.Sprintf("not done after %s with the %d MiB it is allowed", boundedPatience, p.Memory>>20))
 }
 
 // overLimit is the outcome of an engine that needs more than it is allowed: no

@@ -171,8 +171,8 @@ func TestEveryRowSaysWhatBoundedItsMemory(t *testing.T) {
 		if want := "killed by the kernel: needs more than the 256 MiB it is allowed"; glutton.Status != result.OK || glutton.NA["put"] != want {
 			t.Errorf("an engine that takes more: %+v", glutton)
 		}
-		if slow.Status != result.OK || slow.NA["put"] != "not done after 1s with the 256 MiB it is allowed" {
-			t.Errorf("an engine that is too slow within its bound: %+v", slow)
+		if slow.Status != result.Hung {
+			t.Errorf("an engine that hangs within its bound, for as long as was asked for: %+v", slow)
 		}
 	case strings.HasPrefix(note, "the kernel did not enforce the memory allowed, so the page cache was not bounded: cgroup version 2: "):
 		if glutton.Status != result.OK || glutton.Metrics["put"] == 0 {
@@ -183,6 +183,32 @@ func TestEveryRowSaysWhatBoundedItsMemory(t *testing.T) {
 		}
 	default:
 		t.Errorf("%q", note)
+	}
+}
+
+// Only who had all of the patience there is with a bounded cell is too slow for its memory;
+// with a shorter limit a hang stays one.
+func TestAShorterLimitIsNoBound(t *testing.T) {
+	p, hung := workload.Params{Workload: "memory", Memory: 64 << 20}, outcome{Status: result.Hung, Reason: "no end"}
+	for limit, want := range map[time.Duration]result.Status{time.Second: result.Hung, boundedPatience: result.OK, time.Hour: result.OK} {
+		out := tooSlow(hung, p, limit)
+		if out.Status != want || want == result.OK && out.NA["uniform"] != "not done after 10m0s with the 64 MiB it is allowed" {
+			t.Errorf("%s: %+v", limit, out)
+		}
+	}
+	w, err := workload.Find("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cell{Table: Table{Workload: w, Params: workload.Params{Workload: "memory", N: 100, Memory: 1 << 20}}}
+	if got := c.limit(&Plan{}, 0); got < boundedPatience {
+		t.Errorf("a cell with bounded memory that nobody has limited may take %s", got)
+	}
+	if got := c.limit(&Plan{Limit: time.Second}, 0); got != time.Second {
+		t.Errorf("limited to a second, it may take %s", got)
+	}
+	if out := tooSlow(outcome{Status: result.Crashed}, p, time.Hour); out.Status != result.Crashed {
+		t.Errorf("%+v", out)
 	}
 }
 

@@ -131,7 +131,11 @@ func (c cell) limit(p *Plan, syncDelay time.Duration) time.Duration {
 	if p.Limit > 0 {
 		return p.Limit
 	}
-	return 2*time.Minute + 20*c.estimate(syncDelay)
+	limit := 2*time.Minute + 20*c.estimate(syncDelay)
+	if c.Params.Memory > 0 {
+		limit = max(limit, boundedPatience) // what it takes within a bound nobody can estimate
+	}
+	return limit
 }
 
 // round lists the cells of a round, counted from 1. Each round begins with the

@@ -97,7 +97,7 @@ type Workload struct {
 	Batches    bool     `json:"batches,omitempty"` // are all that is committed
 	Conditions []string `json:"conditions"`
 	Columns    []Column `json:"columns"`
-	Chosen     bool     `json:"-"` // these columns were asked for, ranked or not
+	Chosen     bool     `json:"chosen,omitempty"` // these columns were asked for, ranked or not
 }
 
 // Column is one figure of a workload.
