@@ -22,6 +22,7 @@ const (
 // gapWalk is what Visible knows of the keys without a row that it passes.
 type gapWalk struct {
 	gaps   Gaps // nil: none
+	begins bool // no key without a row was passed since it was positioned
 	edge   []byte
 	known  int // of the keys behind the edge, how many were in gaps
 	since  int // how many keys it had passed when it came out of the last of them
@@ -39,14 +40,22 @@ func (v *Visible) TakePassed() int {
 	return n
 }
 
-// ask reports whether it is time to ask for a gap, when n keys without a row were passed since the last row.
-func (g *gapWalk) ask(n int) bool { return n >= askAfter && n&(n-1) == 0 && g.gaps != nil }
+// ask reports whether it is time to ask for a gap, when n keys without a row were passed since the last row: at the first
+// one, too, of a walk, where the gap of who takes the first row again and again begins.
+func (g *gapWalk) ask(n int) bool {
+	if n == 1 {
+		asks := g.begins && g.gaps != nil
+		g.begins, g.known = false, 0
+		return asks
+	}
+	return n >= askAfter && n&(n-1) == 0 && g.gaps != nil
+}
 
 // forwardOver is told that key, on which the sources stand, is the n-th without a row, and when to ask. If that
 // is known of all keys up to another, it goes there. ok is false where the walk ends.
 func (v *Visible) forwardOver(key []byte, n int) (moved, ok bool) {
-	if n == askAfter {
-		v.edge, v.known, v.since = append(v.edge[:0], key...), 0, 0
+	if n == 1 || n == askAfter && v.known == 0 {
+		v.edge, v.since = append(v.edge[:0], key...), 0
 	}
 	low, high, keys, found := v.gaps.Gap(key)
 	if !found {
@@ -64,8 +73,8 @@ func (v *Visible) forwardOver(key []byte, n int) (moved, ok bool) {
 
 // backwardOver is forwardOver for the other direction. The edge is the bound above.
 func (v *Visible) backwardOver(key []byte, n int) (moved, ok bool) {
-	if n == askAfter {
-		v.edge, v.known, v.since = append(append(v.edge[:0], key...), 0), 0, 0
+	if n == 1 || n == askAfter && v.known == 0 {
+		v.edge, v.since = append(append(v.edge[:0], key...), 0), 0
 	}
 	low, high, keys, found := v.gaps.Gap(key)
 	if !found {

@@ -137,6 +137,7 @@ func (v *Visible) begin() {
 	v.err = nil
 	v.stretch = stretch{}
 	v.behind.reset()
+	v.begins = true
 }
 
 // off ends the walk outside the bounds.
