@@ -33,7 +33,7 @@ func TestReaderOnOverlay(t *testing.T) {
 	if err := syscall.Mount("overlay", d+"/both", "overlay", 0, options); err != nil {
 		t.Skipf("NOT TESTED: a store on overlayfs: %v", err)
 	}
-	defer syscall.Unmount(d+"/both", 0)
+	t.Cleanup(func() { whenFree(t, "umount", d+"/both") })
 	r, err := cairn.Open(d+"/both/db", &cairn.Options{ReadOnly: true})
 	check(t, err)
 	defer r.Close()
