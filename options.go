@@ -102,7 +102,8 @@ type Options struct {
 
 	// FS is the file system the store is on. Default: the operating system's, on which dir is
 	// resolved once, by Open; every other one resolves names itself, each time. One that wraps
-	// another hands on what its Lock returns as it is (vfs.Sharer), else nobody reads beside the store.
+	// another hands on what its Lock returns as it is (vfs.Sharer): of a store whose writer does not,
+	// readers on the operating system's do not notice what is committed.
 	FS vfs.FS
 
 	// Logger gets background events, errors at level Error and the rest at level

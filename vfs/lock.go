@@ -83,10 +83,9 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: errForeign}, unlockHandle(f), f.Close())
 	}
 	if err == nil && !shared {
-		// In this order: from when the file says anything of this holder on it is seen to hold the lock, and until it has
-		// said that it will share, which comes after, to hide what the file may have of an earlier one.
-		l.show()
+		// In this order: who is seen to hold the lock has nothing of an earlier holder's in the file.
 		err = l.sign()
+		l.show()
 	}
 	if err != nil {
 		l.Close()

@@ -192,53 +192,6 @@ func TestHolderSharesItsOwn(t *testing.T) {
 	watching.Wait()
 }
 
-// TestNobodyIsNotTheNextHolder: who finds that nobody holds the lock has not read anything of the next holder, which may
-// never share anything: it would not be looked for again.
-func TestNobodyIsNotTheNextHolder(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "LOCK")
-	l, err := OS().Lock(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	watch, err := OS().(Watcher).Watch(name)
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skipf("NOT TESTED on the file system of %s: %v", name, err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Close()
-	turn := (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(watch.Bytes())))
-	var ended atomic.Uint64 // the turn of the last one that is about to let go
-	ended.Store(turn.Load())
-	var over atomic.Bool
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		for !over.Load() {
-			was := turn.Load()
-			holder, err := watch.Holder()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if holder == Nobody && ended.Load() != was && turn.Load() == was { // in this order: no other has come meanwhile
-				t.Error("nobody is said to hold the lock, with the turn of the one who does")
-				return
-			}
-		}
-	})
-	for range 3000 {
-		l, err := OS().Lock(name, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended.Store(turn.Load())
-		l.Close()
-	}
-	over.Store(true)
-	watching.Wait()
-}
-
 // TestMapBringsInOnePage: the device may be set to read ahead megabytes.
 func TestMapBringsInOnePage(t *testing.T) {
 	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))

@@ -8,10 +8,6 @@ const SharedBytes = 64
 // Sharer is what Lock returns to an exclusive holder on a file system where other processes can see
 // memory of the holder's. It is optional.
 type Sharer interface {
-	// WillShare says that the holder is going to Share before there is anything new that others are to
-	// see. Before that call, and after an error, it is Hidden: a file system that hands Lock on, and not
-	// what its result can do, would have a holder of whose commits nobody hears.
-	WillShare() error
 	// Share returns SharedBytes, aligned for 64-bit words, that everybody sees who watches the lock
 	// file. The first word is a number that tells the holder from all others, and is not stored to;
 	// the rest is zero at first. Nobody uses the memory any more when the lock is let go. After an
@@ -47,6 +43,6 @@ type Holder int
 // What a Watch finds.
 const (
 	Nobody Holder = iota // holds the lock
-	Holds                // somebody does, and shares or is going to
-	Hidden               // somebody does who has not said so, or tried to Share and failed
+	Holds                // somebody does, and can Share
+	Hidden               // somebody does who tried to Share and failed
 )

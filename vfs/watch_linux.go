@@ -17,7 +17,7 @@ const (
 	sharedPage = 4096
 
 	heldByte   = 0 // locked by an exclusive holder
-	hiddenByte = 1 // by one that does not share, as far as is known
+	hiddenByte = 1 // by one that could not Share
 	watchByte  = 2 // by those who watch, shared
 )
 
@@ -57,16 +57,8 @@ func byteHeld(f *os.File, how int16, at int64) (bool, error) {
 	return l.Type != unix.F_UNLCK, err
 }
 
-// show lets Watch know that the lock is held, and nothing shared. Where that cannot be had Watch cannot either.
-func (l *osLock) show() { _ = holdByte(l.f, unix.F_WRLCK, heldByte, 2) }
-
-// WillShare implements Sharer.
-func (l *osLock) WillShare() error {
-	if l.shared {
-		return fs.ErrInvalid
-	}
-	return holdByte(l.f, unix.F_UNLCK, hiddenByte, 1)
-}
+// show lets Watch know that the lock is held. Where that cannot be had Watch cannot either.
+func (l *osLock) show() { _ = holdByte(l.f, unix.F_WRLCK, heldByte, 1) }
 
 // Share implements Sharer.
 func (l *osLock) Share() ([]byte, error) {
@@ -79,7 +71,7 @@ func (l *osLock) Share() ([]byte, error) {
 			return nil, errors.Join(fmt.Errorf("share memory through %s: %w", l.name, err), holdByte(l.f, unix.F_WRLCK, hiddenByte, 1))
 		}
 		l.page = page
-		_ = l.WillShare() // it did; but an attempt before this one may have failed
+		_ = holdByte(l.f, unix.F_UNLCK, hiddenByte, 1) // an attempt before this one may have failed
 	}
 	return l.page[sharedAt : sharedAt+SharedBytes], nil
 }
@@ -175,15 +167,15 @@ type osWatch struct {
 func (w *osWatch) Bytes() []byte { return w.page[sharedAt : sharedAt+SharedBytes] }
 
 func (w *osWatch) Holder() (Holder, error) {
-	held, err := byteHeld(w.f, unix.F_RDLCK, heldByte) // first: who takes the lock now takes both
-	if err != nil || !held {
-		return Nobody, err
-	}
 	hidden, err := byteHeld(w.f, unix.F_RDLCK, hiddenByte)
 	if err != nil || hidden {
 		return Hidden, err
 	}
-	return Holds, nil
+	held, err := byteHeld(w.f, unix.F_RDLCK, heldByte)
+	if err != nil || held {
+		return Holds, err
+	}
+	return Nobody, nil
 }
 
 func (w *osWatch) Check() error {

@@ -85,9 +85,6 @@ func (e *Engine) open() error {
 		return strange(err)
 	} else {
 		e.guard()
-		if s, ok := e.lock.(vfs.Sharer); ok {
-			_ = s.WillShare() // else nobody reads beside this store
-		}
 		err = e.openToWrite(made)
 	}
 	if err != nil {

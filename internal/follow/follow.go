@@ -52,7 +52,6 @@ type Follower struct {
 	tail    tail                    // what is above it
 	layers  int                     // how many layers of that the view has; -1: it has another version
 	handles map[uint64]*tree.Handle // open tables, with a reference each
-	hidden  uint64                  // turn of a holder of the lock that has been waited for in vain
 }
 
 // Open makes the view one of the store. Errors are those of the files, *vfs.LockedError if somebody writes the
@@ -85,22 +84,12 @@ func (f *Follower) begin() error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !f.made() {
 		return nil
 	}
-	deadline := time.Now().Add(f.Timeout)
-	for {
-		if err = f.beginWatch(); err == nil || errors.Is(err, fs.ErrNotExist) {
-			return nil // the lock file was whole before the store was made, or its holder shares by now, or has gone
-		}
-		if !errors.Is(err, errHidden) || !time.Now().Before(deadline) {
-			break
-		}
-		time.Sleep(min(10*time.Millisecond, time.Until(deadline)))
+	if err = f.beginWatch(); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil // the lock file was whole before the store was made
 	}
-	f.lock, err = directory.Lock(f.FS, f.Dir, true, time.Until(deadline))
+	f.lock, err = directory.Lock(f.FS, f.Dir, true, f.Timeout)
 	return err
 }
-
-// errHidden is that the lock file's holder lets nobody watch.
-var errHidden = errors.New("the holder of the lock shares nothing")
 
 // beginWatch watches the lock file, unless its holder lets nobody.
 func (f *Follower) beginWatch() error {
@@ -112,9 +101,9 @@ func (f *Follower) beginWatch() error {
 	if err != nil {
 		return err
 	}
-	holder, err := f.holder(watch)
+	holder, err := watch.Holder()
 	if err == nil && holder == vfs.Hidden {
-		err = errHidden
+		err = errors.ErrUnsupported
 	}
 	if err != nil {
 		watch.Close()
@@ -122,22 +111,6 @@ func (f *Follower) beginWatch() error {
 	}
 	f.watch, f.page = watch, shm.NewReader(watch.Bytes())
 	return nil
-}
-
-// holder returns the holder that a watch finds. One that is Hidden may just have taken the lock, and is given 50 ms to say
-// that it will share, once.
-func (f *Follower) holder(w vfs.Watch) (h vfs.Holder, err error) {
-	page := shm.NewReader(w.Bytes())
-	for range 50 {
-		seen, _ := page.Look()
-		if h, err = w.Holder(); err != nil || h != vfs.Hidden || seen.Turn == f.hidden {
-			return h, err
-		}
-		time.Sleep(time.Millisecond)
-	}
-	seen, _ := page.Look()
-	f.hidden = seen.Turn
-	return h, err
 }
 
 // made reports whether there is a store, as far as can be told.
@@ -263,7 +236,7 @@ func (f *Follower) attempt() (now found, err error) {
 	}
 	holder := vfs.Nobody
 	if f.watch != nil {
-		if holder, err = f.holder(f.watch); err == nil {
+		if holder, err = f.watch.Holder(); err == nil {
 			err = f.watch.Check()
 		}
 	}

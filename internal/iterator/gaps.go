@@ -1,12 +1,16 @@
 package iterator
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
 
 // Gaps remembers where a walk has found no row, though sources have keys there: each was deleted.
 type Gaps interface {
 	// Gap returns keys, from low to before high (nil: no limit), that have no row and of
-	// which key is one, and how many the sources have there. They stay as they are.
-	Gap(key []byte) (low, high []byte, keys int, ok bool)
+	// which key is one, and how many the sources have there. They stay as they are. To find out it looks at so many
+	// records, at most, that were written lately.
+	Gap(key []byte, records int) (low, high []byte, keys int, ok bool)
 	// NoteGap is told of so many keys without a row, from low to before high (nil: no limit).
 	// The bounds are the caller's.
 	NoteGap(low, high []byte, keys int)
@@ -17,6 +21,8 @@ type Gaps interface {
 const (
 	askAfter  = 8
 	noteAfter = 64
+	// mostAtFirst is at how many records it may look who asks at the first key.
+	mostAtFirst = 16
 )
 
 // gapWalk is what Visible knows of the keys without a row that it passes.
@@ -51,13 +57,21 @@ func (g *gapWalk) ask(n int) bool {
 	return n >= askAfter && n&(n-1) == 0 && g.gaps != nil
 }
 
+// mostRecords returns how many records are looked at for the n-th key without a row.
+func mostRecords(n int) int {
+	if n == 1 {
+		return mostAtFirst
+	}
+	return math.MaxInt
+}
+
 // forwardOver is told that key, on which the sources stand, is the n-th without a row, and when to ask. If that
 // is known of all keys up to another, it goes there. ok is false where the walk ends.
 func (v *Visible) forwardOver(key []byte, n int) (moved, ok bool) {
 	if n == 1 || n == askAfter && v.known == 0 {
 		v.edge, v.since = append(v.edge[:0], key...), 0
 	}
-	low, high, keys, found := v.gaps.Gap(key)
+	low, high, keys, found := v.gaps.Gap(key, mostRecords(n))
 	if !found {
 		return false, true
 	}
@@ -76,7 +90,7 @@ func (v *Visible) backwardOver(key []byte, n int) (moved, ok bool) {
 	if n == 1 || n == askAfter && v.known == 0 {
 		v.edge, v.since = append(append(v.edge[:0], key...), 0), 0
 	}
-	low, high, keys, found := v.gaps.Gap(key)
+	low, high, keys, found := v.gaps.Gap(key, mostRecords(n))
 	if !found {
 		return false, true
 	}

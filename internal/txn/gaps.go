@@ -26,17 +26,17 @@ func (it *gaps) mine() (n int, any bool) {
 }
 
 // Gap implements iterator.Gaps: where the store has no row the transaction may have one.
-func (it *gaps) Gap(key []byte) (low, high []byte, keys int, ok bool) {
+func (it *gaps) Gap(key []byte, records int) (low, high []byte, keys int, ok bool) {
 	own, any := it.mine()
 	if any && it.tx.gaps != nil {
-		if low, high, keys, ok = it.tx.gaps.Find(it.writes, it.vis.PrivateLimit-1, key, &it.cut); ok {
+		if low, high, keys, ok = it.tx.gaps.Find(it.writes, it.vis.PrivateLimit-1, key, records, &it.cut); ok {
 			return low, high, keys, true
 		}
 	}
-	if own > mostOwn || len(it.spills) > 0 {
+	if own > min(mostOwn, records) || len(it.spills) > 0 {
 		return nil, nil, 0, false
 	}
-	low, high, keys, ok = it.tx.e.Gaps.Find(it.rs, it.vis.Snapshot, key, &it.cut)
+	low, high, keys, ok = it.tx.e.Gaps.Find(it.rs, it.vis.Snapshot, key, records, &it.cut)
 	if !ok || own == 0 {
 		return low, high, keys, ok
 	}

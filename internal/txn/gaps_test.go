@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -27,7 +28,7 @@ func (v *sortedView) gapsHold(t *testing.T, r *rand.Rand, all []string) (n int) 
 	it.First()
 	for range 20 {
 		key := in(all[r.IntN(len(all))])
-		low, high, _, ok := (*gaps)(it).Gap(key)
+		low, high, _, ok := (*gaps)(it).Gap(key, math.MaxInt)
 		if !ok {
 			continue
 		}
@@ -233,7 +234,7 @@ func TestOwnGaps(t *testing.T) {
 		}
 		behind := tx.NewIter(bucket, base.PrefixEnd(bucket))
 		first(behind, n-1)
-		if _, _, _, ok := (*gaps)(behind).Gap(key(n / 2)); !ok {
+		if _, _, _, ok := (*gaps)(behind).Gap(key(n / 2), math.MaxInt); !ok {
 			t.Fatal("no gap")
 		}
 		first(before, 20)

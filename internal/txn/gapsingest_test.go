@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"context"
+	"math"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -128,7 +129,7 @@ func TestGapBehindALargeTransaction(t *testing.T) {
 	if !young.Seek(key(n/4)) || !bytes.Equal(young.Key(), key(n-1)) {
 		t.Errorf("%x, %v, want %x", young.Key(), young.Err(), key(n-1))
 	}
-	if _, _, _, ok := (*gaps)(young).Gap(key(n / 2)); !ok {
+	if _, _, _, ok := (*gaps)(young).Gap(key(n/2), math.MaxInt); !ok {
 		t.Error("there is no gap")
 	}
 	close(reads.goOn)

@@ -72,8 +72,8 @@ func (g *gap) within(low, high []byte) bool {
 
 // Find returns a gap that holds key at a sequence, and about how many deleted keys it has. What happened between that
 // sequence and those for which a gap is known is looked up in the records; where they do not hold all of it, that gap
-// is not returned. cut is memory that Find needs.
-func (a *Gaps) Find(records Records, seq uint64, key []byte, cut *Cut) (low, high []byte, keys int, ok bool) {
+// is not returned, nor one for which more than so many of them are to be looked at. cut is memory that Find needs.
+func (a *Gaps) Find(records Records, seq uint64, key []byte, mostRecords int, cut *Cut) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
 		g := a.all[i].Load()
 		if g == nil || !g.holds(key) {
@@ -81,7 +81,11 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte, cut *Cut) (low, hig
 		}
 		*cut = Cut{At: key, Low: g.low, High: g.high}
 		most, n := uint64(g.keys*recordsEach), g.keys
-		switch upTo := g.upTo.Load(); {
+		upTo := g.upTo.Load()
+		if seq > upTo && seq-upTo > uint64(mostRecords) || seq < g.from && g.from-seq > uint64(mostRecords) {
+			continue
+		}
+		switch {
 		case seq < g.from: // what was deleted since may be a row
 			if g.from-seq > most || !records.Holds(seq, g.from) {
 				continue

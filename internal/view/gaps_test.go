@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -27,7 +28,7 @@ func stateOf(first uint64, keys ...string) *tree.State {
 // find looks for a gap and compares: "" is none, else "low high keys".
 func (a *Gaps) find(t *testing.T, rs *tree.State, snapshot uint64, key, want string) {
 	t.Helper()
-	low, high, keys, ok := a.Find(rs, snapshot, []byte(key), new(Cut))
+	low, high, keys, ok := a.Find(rs, snapshot, []byte(key), math.MaxInt, new(Cut))
 	got := ""
 	if ok {
 		got = fmt.Sprintf("%s %s %d", low, high, keys)
@@ -80,6 +81,23 @@ func TestGapOfASnapshot(t *testing.T) {
 	a.find(t, later, 16, "w", "d x 50")
 }
 
+// TestGapOfFewRecords: a gap for which more records are to be looked at than is worth it is not returned, and stays.
+func TestGapOfFewRecords(t *testing.T) {
+	rs := stateOf(11, "x", "y", "z", "-y", "x", "y")
+	for _, c := range []struct {
+		snapshot uint64
+		most     int
+		found    bool
+	}{{16, 2, false}, {16, 3, true}, {13, 0, true}, {11, 1, false}, {11, 2, true}} {
+		b := Gaps{Longest: longestGap}
+		b.Note([]byte("d"), []byte("m"), 100, 13)
+		if _, _, _, ok := b.Find(rs, c.snapshot, []byte("e"), c.most, new(Cut)); ok != c.found {
+			t.Errorf("at %d, looking at %d records: %v", c.snapshot, c.most, ok)
+		}
+		b.find(t, rs, c.snapshot, "e", "d m 100")
+	}
+}
+
 // TestGapIsCut: of a gap is left what nobody has put.
 func TestGapIsCut(t *testing.T) {
 	rs := stateOf(1, "f", "-g", "h", "k", "z", "d")
@@ -98,7 +116,7 @@ func TestGapIsCut(t *testing.T) {
 	} {
 		a := Gaps{Longest: longestGap}
 		a.Note([]byte("d"), []byte("m"), 90, 0)
-		a.Find(rs, c.upTo, []byte(c.key), new(Cut))
+		a.Find(rs, c.upTo, []byte(c.key), math.MaxInt, new(Cut))
 		for key, want := range c.want {
 			a.find(t, rs, c.upTo, key, want)
 		}

@@ -16,7 +16,6 @@ import (
 // id and a time in the bytes would make equal images differ.
 type lockState struct {
 	exclusive bool
-	hidden    bool // the exclusive holder has not said that it will share
 	shared    int
 	host      string
 	since     time.Time
@@ -53,7 +52,7 @@ func (l *lockState) take(shared bool) {
 	if shared {
 		l.shared++
 	} else {
-		l.exclusive, l.hidden = true, true
+		l.exclusive = true
 		words := arena.Words(l.shares())
 		for i := range words[1:] {
 			words[1+i].Store(0)
@@ -84,12 +83,6 @@ func (h *held) Close() error {
 	return nil
 }
 
-// WillShare implements vfs.Sharer.
-func (h *held) WillShare() error {
-	_, err := h.Share()
-	return err
-}
-
 // Share implements vfs.Sharer.
 func (h *held) Share() ([]byte, error) {
 	h.fs.mu.Lock()
@@ -97,7 +90,6 @@ func (h *held) Share() ([]byte, error) {
 	if h.shared {
 		return nil, fs.ErrInvalid
 	}
-	h.node.lock.hidden = false
 	return h.node.lock.shares(), nil
 }
 
@@ -138,13 +130,10 @@ func (w *watch) Holder() (vfs.Holder, error) {
 	f := w.held.fs
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch l := &w.held.node.lock; {
-	case !l.exclusive:
-		return vfs.Nobody, nil
-	case l.hidden:
-		return vfs.Hidden, nil
+	if w.held.node.lock.exclusive {
+		return vfs.Holds, nil
 	}
-	return vfs.Holds, nil
+	return vfs.Nobody, nil
 }
 
 // Check implements vfs.Watch.
