@@ -234,7 +234,7 @@ func TestOwnGaps(t *testing.T) {
 		}
 		behind := tx.NewIter(bucket, base.PrefixEnd(bucket))
 		first(behind, n-1)
-		if _, _, _, ok := (*gaps)(behind).Gap(key(n / 2), math.MaxInt); !ok {
+		if _, _, _, ok := (*gaps)(behind).Gap(key(n/2), math.MaxInt); !ok {
 			t.Fatal("no gap")
 		}
 		first(before, 20)
