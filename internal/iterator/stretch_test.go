@@ -43,18 +43,28 @@ func (v *view) settled(r *rand.Rand) []iterator.Source {
 // TestVisibleStretches: of blocks in which there is nothing to decide many rows are walked at once, in both directions,
 // up to a row of another source, or a bound, and nothing is seen of that.
 func TestVisibleStretches(t *testing.T) {
-	ops := 0
-	it := &iterator.Visible{}
-	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 6))
-		v := &view{entries: itertest.Entries(r, []int{1, 2, 5, 20, 60, 150}[r.IntN(6)])}
-		v.vis.Snapshot = r.Uint64N(uint64(len(v.entries) + 2))
-		w := &walk{t: t, view: v, it: it, at: -1}
-		sources := v.settled(r)
-		w.it.Init(sources, v.vis, v.low, v.high)
-		ops += w.everyWay(r)
+	walkViews(t, 6, func(r *rand.Rand, v *view) []iterator.Source { return v.settled(r) })
+}
+
+// TestStretchBackEndsBeforeAnotherVersion: what a block has of a key that another source has a newer version of is not in a
+// stretch back, also where that key is the bound.
+func TestStretchBackEndsBeforeAnotherVersion(t *testing.T) {
+	var block []iterator.Entry
+	for seq, key := range "abcdefghij" {
+		block = append(block, put(string(key), uint64(seq+1)))
 	}
-	if ops < 200_000 {
-		t.Fatalf("only %d operations checked", ops)
+	newer := []iterator.Entry{put("c", 20)}
+	for _, low := range []string{"a", "b", "c", "d"} {
+		sources := []iterator.Source{{It: itertest.Paged(block, len(block))}, {It: iterator.NewSliceIter(newer)}}
+		it := iterator.New(sources, base.Visibility{Snapshot: base.MaxSeq}, []byte(low), nil)
+		got := ""
+		for ok := it.Last(); ok; ok = it.Prev() {
+			if got += string(it.Key()); string(it.Key()) == "c" && it.Seq() != 20 {
+				t.Errorf("from %s: an older version, %d, is shown", low, it.Seq())
+			}
+		}
+		if want := "jihgfedcba"[:10-int(low[0]-'a')]; got != want {
+			t.Errorf("from %s: %s, want %s", low, got, want)
+		}
 	}
 }

@@ -32,15 +32,24 @@ func (v *view) strider(r *rand.Rand, most, moves int, err error) []iterator.Sour
 // TestVisibleStrides: rows of a Strider are walked without looking at the other sources, and
 // nothing is seen of that.
 func TestVisibleStrides(t *testing.T) {
+	walkViews(t, 4, func(r *rand.Rand, v *view) []iterator.Source {
+		v.addBounds(r)
+		return v.strider(r, 1+r.IntN(20), 0, nil)
+	})
+}
+
+// walkViews walks 1,000 random views in every way, with the sources that split makes of them.
+func walkViews(t *testing.T, stream uint64, split func(*rand.Rand, *view) []iterator.Source) {
+	t.Helper()
 	ops := 0
 	it := &iterator.Visible{}
 	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 4))
+		r := rand.New(rand.NewPCG(seed, stream))
 		v := &view{entries: itertest.Entries(r, []int{1, 2, 5, 20, 60, 150}[r.IntN(6)])}
 		v.vis.Snapshot = r.Uint64N(uint64(len(v.entries) + 2))
-		v.addBounds(r)
 		w := &walk{t: t, view: v, it: it, at: -1}
-		w.it.Init(v.strider(r, 1+r.IntN(20), 0, nil), v.vis, v.low, v.high)
+		sources := split(r, v)
+		w.it.Init(sources, v.vis, v.low, v.high)
 		ops += w.everyWay(r)
 	}
 	if ops < 200_000 {
