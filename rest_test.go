@@ -274,6 +274,20 @@ func TestScannedStoreIsMerged(t *testing.T) {
 	}
 }
 
+// Compact leaves nothing that a rest would do: small tables are joined.
+func TestNothingLeftAfterCompact(t *testing.T) {
+	db := openAt(t, t.TempDir(), nil)
+	for i := range byte(6) {
+		check(t, db.Put([]byte{i, 1}, noise(1000)))
+		check(t, db.Compact(t.Context(), cairn.Range{Low: []byte{i}}))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	s := db.Stats()
+	if tables := len(s.Levels) > 0 && s.Levels[len(s.Levels)-1].Tables == 1; !tables || s.CompactionDebt != 0 {
+		t.Errorf("levels %+v, debt %d", s.Levels, s.CompactionDebt)
+	}
+}
+
 // TestCompactEndsBesideAWriter: Compact is of what was committed before the call. What a writer adds meanwhile, faster than it
 // merges, does not keep it from ending.
 func TestCompactEndsBesideAWriter(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 
 // idle picks work that nobody waits for.
 func (p *picker) idle() (Job, bool) {
-	for _, pick := range []func() (Job, bool){p.pushTombstones, p.pushWeight, p.cleanBottom, p.joinSmall, p.compressWell} {
+	for _, pick := range []func() (Job, bool){p.pushTombstones, p.pushWeight, p.cleanBottom, func() (Job, bool) { return p.joinSmall(p.stays) }, p.compressWell} {
 		if job, ok := pick(); ok {
 			return job, true
 		}
@@ -143,20 +143,20 @@ func (p *picker) garbage(t *base.TableMeta) int64 {
 	return 0
 }
 
-// joinSmall picks neighbours of the bottom level that fit into one table. A table may
-// be full before it has its size: long keys fill its index first.
-func (p *picker) joinSmall() (Job, bool) {
+// joinSmall picks neighbours of the bottom level that fit into one table, and of which none stays as it is. A table
+// may be full before it has its size: long keys fill its index first.
+func (p *picker) joinSmall(stays func(*base.TableMeta) bool) (Job, bool) {
 	tables := p.v.Levels[manifest.Bottom]
 	from, size := 0, int64(0)
 	for to, t := range tables {
-		if p.stays(t) {
+		if stays(t) {
 			from, size = to+1, 0
 			continue
 		}
 		for size += t.Size; size > p.in.TargetFileBytes && from <= to; from++ {
 			size -= tables[from].Size
 		}
-		last := to == len(tables)-1 || size+tables[to+1].Size > p.in.TargetFileBytes || p.stays(tables[to+1])
+		last := to == len(tables)-1 || size+tables[to+1].Size > p.in.TargetFileBytes || stays(tables[to+1])
 		if !last || to+1-from < smallTables {
 			continue
 		}

@@ -26,7 +26,7 @@ func (a *Asked) wants(t *base.TableMeta) bool {
 
 // Manual returns the next job of a compaction somebody has asked for: one that
 // brings tables closer to the bottom, or rids those at the bottom of tombstones, or compresses them
-// well. After enough of them there is none left, however much is committed meanwhile.
+// well, or joins small ones. After enough of them there is none left, however much is committed meanwhile.
 func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 	p := newPicker(v, in)
 	want := a.wants
@@ -36,6 +36,9 @@ func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 	}
 	if !ok {
 		job, ok = p.cleanRange(a.Low, a.High)
+	}
+	if !ok {
+		job, ok = p.joinSmall(func(t *base.TableMeta) bool { return !want(t) || p.stays(t) })
 	}
 	job.Reason = ReasonManual
 	return job, ok

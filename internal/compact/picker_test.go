@@ -370,6 +370,35 @@ func TestManualEnds(t *testing.T) {
 	}
 }
 
+// TestManualJoinsSmall: whoever asks for a compaction finds nothing left to do, and what is joined is within what they asked for.
+func TestManualJoinsSmall(t *testing.T) {
+	var bottom []*base.TableMeta
+	for i := range uint64(6) {
+		bottom = append(bottom, tab(i+1, 10*i, 10*i+9, 100))
+	}
+	v := build(t, nil, map[int][]*base.TableMeta{6: bottom})
+	for _, c := range []struct {
+		name  string
+		asked Asked
+		want  []uint64
+	}{
+		{"all", Asked{LastSeq: 6}, []uint64{1, 2, 3, 4, 5, 6}},
+		{"a range", Asked{Low: simKey(10), High: simKey(50), LastSeq: 6}, []uint64{2, 3, 4, 5}},
+		{"three of them", Asked{Low: simKey(10), High: simKey(40), LastSeq: 6}, nil},
+	} {
+		job, ok := Manual(v, c.asked, quiet(true))
+		if ok != (c.want != nil) || ok && (!slices.Equal(nums(job.Inputs[0]), c.want) || job.Reason != ReasonManual) {
+			t.Errorf("%s: %v, job %+v", c.name, ok, job)
+		}
+	}
+	for _, m := range bottom[:3] {
+		m.MinSeq, m.MaxSeq = 7, 7
+	}
+	if job, ok := Manual(v, Asked{LastSeq: 6}, quiet(true)); ok {
+		t.Errorf("what was written since: job %+v", job)
+	}
+}
+
 // What cannot be read is left out, and what is beside it is merged.
 func TestUnreadableTables(t *testing.T) {
 	var runs [][]*base.TableMeta
