@@ -197,6 +197,37 @@ func TestWriterComesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestReaderFailsTwice: a read that fails, and then what it wants is gone because the writer has gone on, are not the same
+// failure twice: the reader looks once more.
+func TestReaderFailsTwice(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "1")
+	faults := faultfs.New(m)
+	failed := faults.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "*.log", At: 1, Do: faultfs.Fail(syscall.EIO)})
+	h := &hookFS{FS: faults}
+	merge := func(name string) {
+		if !strings.HasSuffix(name, ".log") || failed.Fired() == 0 {
+			return
+		}
+		check(t, w.Compact(t.Context(), cairn.Range{}))
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			if f, err := m.Open("/db/" + name); err != nil {
+				return
+			} else if f.Close(); time.Now().After(deadline) {
+				t.Fatalf("%s is still there", name)
+			}
+		}
+	}
+	h.opens.Store(&merge)
+	r := openAt(t, "/db", &cairn.Options{FS: h, ReadOnly: true, Memory: 4 << 20})
+	wantValue(t, r, "a", "1")
+	if failed.Fired() == 0 {
+		t.Error("no log was opened")
+	}
+}
+
 // TestWriterRecoversMeanwhile: a writer that opens the store, whose last one was killed, makes a table of the log and
 // removes that between a reader's look at the manifest and at the log, and shows nothing yet. The segment was
 // provisional, and one of those may be missing; but the log has not ended before this one.

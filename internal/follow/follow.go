@@ -184,11 +184,12 @@ func (f *Follower) following() bool { return f.tail.fs != nil }
 // tries bounds how often the store is looked at while it changes.
 const tries = 100
 
-// found is what an attempt to read the store has found: if the next finds the same and fails as well it is not
+// found is what an attempt to read the store has found: if the next finds the same and fails in the same way it is not
 // because the store has changed meanwhile.
 type found struct {
 	manifest, next, logStart uint64
 	seen                     shm.Seen
+	failed                   string
 }
 
 // refresh brings the view up to date with the manifest, and the log behind it. mu is held.
@@ -207,7 +208,7 @@ func (f *Follower) refresh() error {
 		case errors.Is(err, vfs.ErrLocked):
 			return err
 		}
-		now.seen.Seq, now.seen.End = 0, 0
+		now.seen.Seq, now.seen.End, now.failed = 0, 0, err.Error()
 		if now == last {
 			return err
 		}
