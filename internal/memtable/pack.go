@@ -3,6 +3,8 @@ package memtable
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/cairndb/cairn/internal/arena"
 )
 
 // packing leads from heads to numbers that are sorted faster: the bits in which they differ, side by
@@ -98,16 +100,30 @@ func (m *sorter) sort(differ uint64) {
 		slices.Reverse(m.keys)
 		return
 	}
-	digits := bits.OnesCount64(m.mask)
-	from, to := m.keys, m.room(0, n)
-	for shift := m.width; digits > 0; {
-		passes := (digits + mostDigit(n) - 1) / mostDigit(n)
-		digit := (digits + passes - 1) / passes
-		pass(from, to, shift, digit, shift == m.width)
-		from, to = to, from
-		shift, digits = shift+uint(digit), digits-digit
+	if digits := bits.OnesCount64(m.mask); digits+int(m.width) <= 32 {
+		m.sortNarrow(digits)
+	} else {
+		m.keys = radix(m.keys, m.room(0, n), m.width, digits)
 	}
-	m.keys = from
+}
+
+// sortNarrow sorts keys of 32 bits at most where they are: each half of their memory has room for all of them, and no
+// other is touched.
+func (m *sorter) sortNarrow(digits int) {
+	n, halves := len(m.keys), arena.Halves(m.keys)
+	for i, k := range m.keys {
+		halves[i] = uint32(k)
+	}
+	sorted := radix(halves[:n], halves[n:], m.width, digits)
+	if &sorted[0] == &halves[0] {
+		for i := n - 1; i >= 0; i-- {
+			m.keys[i] = uint64(halves[i])
+		}
+		return
+	}
+	for i := range m.keys {
+		m.keys[i] = uint64(halves[n+i])
+	}
 }
 
 // room returns memory for n keys.
@@ -124,11 +140,24 @@ func mostDigit(n int) int {
 	return 11
 }
 
-// pass copies keys in the order of a digit: some bits behind others (LSD radix sort). Of the same digit
-// they stay as they are, or are reversed.
-func pass(from, to []uint64, shift uint, digit int, reverse bool) {
+// radix sorts keys, given the oldest first, by so many bits behind others, the newest first where these are the same (LSD
+// radix sort). It returns from or to: where they are sorted.
+func radix[K uint32 | uint64](from, to []K, behind uint, digits int) []K {
+	for shift := behind; digits > 0; {
+		most := mostDigit(len(from))
+		passes := (digits + most - 1) / most
+		digit := (digits + passes - 1) / passes
+		pass(from, to, shift, digit, shift == behind)
+		from, to = to, from
+		shift, digits = shift+uint(digit), digits-digit
+	}
+	return from
+}
+
+// pass copies keys in the order of a digit. Of the same digit they stay as they are, or are reversed.
+func pass[K uint32 | uint64](from, to []K, shift uint, digit int, reverse bool) {
 	var next [1 << 11]uint32
-	mask := uint64(1<<digit-1) & (1<<11 - 1)
+	mask := K(1<<digit-1) & (1<<11 - 1)
 	for _, k := range from {
 		next[k>>(shift&63)&mask]++
 	}
