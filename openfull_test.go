@@ -91,6 +91,37 @@ func largeThenFull(t *testing.T, db *cairn.DB, disk *faultfs.FS) *faultfs.Handle
 	}
 }
 
+// TestNothingAsideAfterClose: whatever became of the first commit after Open on a full disk, space is put aside only while
+// the store is open.
+func TestNothingAsideAfterClose(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m})
+	put(t, db, "large", string(noise(1<<20)))
+	check(t, db.Close())
+	refused := 0
+	for more := int64(0); more < 6<<20; more += 64 << 10 {
+		full := m.Clone()
+		full.SetCapacity(full.Used() + more)
+		db, err := cairn.Open("/db", &cairn.Options{FS: full})
+		if err != nil {
+			expect(t, err, cairn.ErrNoSpace)
+			continue
+		}
+		if err := db.Put(b("key"), noise(1<<20)); err != nil {
+			expect(t, err, cairn.ErrNoSpace)
+			refused++
+		}
+		check(t, db.Close())
+		if _, err := full.ReadFile("/db/RESERVE"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%d bytes free: RESERVE is there (%v)", more, err)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d commits were refused", refused)
+	}
+}
+
 // TestOpenInSteps: a store that was killed on a full disk is opened in the space for the table of one
 // memtable, which is recorded before the next one is made; wherever the power goes meanwhile, or the
 // space, nothing is lost. (Open wanted the space for all of the log at once, and the store stayed shut.)

@@ -133,6 +133,7 @@ func (e *Engine) flushRest() error {
 // seal ends the manifest, and removes what only an unclean end would have needed.
 func (e *Engine) seal() error {
 	if !e.ledger.Live() {
+		e.reserve.Release() // there may be some: for a first segment that did not fit
 		return nil
 	}
 	logStart, err := e.ledger.Seal(e.commit.nextSeq - 1)
