@@ -65,7 +65,8 @@ func resolved(dir string) string {
 // would wait for itself, for ever), writes what is in memory to tables, merges them if there is
 // not too much to merge (up to 256 MiB, or all of it where memory holds as much as tables do),
 // and releases everything. It is quick rather than
-// thorough: see Balanced. It reports errors of background work that nobody has seen. Log files
+// thorough: see Balanced. It reports errors of background work that nobody has seen, and, when everything
+// is done, with ErrTxForgotten, that a transaction was never ended. Log files
 // that it has removed stay open for some milliseconds more, while their space is given
 // back: until then the file system can neither be unmounted nor be made read-only. Closing
 // twice is fine. From the moment Close is called every new call on the DB fails with

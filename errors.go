@@ -26,6 +26,9 @@ var (
 	ErrTxClosed = base.ErrTxClosed
 	// ErrTxManaged: Commit or Rollback was called inside View or Update, which do so themselves.
 	ErrTxManaged = errors.New("cairn: the transaction is ended by View or Update")
+	// ErrTxForgotten: Close did not wait for a transaction that was never ended and that nothing refers to, and
+	// keeps memory that it has read. All else is done.
+	ErrTxForgotten = base.ErrTxForgotten
 	// ErrKeyTooLarge: the key is longer than MaxKeyBytes.
 	ErrKeyTooLarge = base.ErrKeyTooLarge
 	// ErrValueTooLarge: the value is longer than MaxValueBytes.

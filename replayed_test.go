@@ -43,4 +43,7 @@ func TestStatsOfAReplayedLog(t *testing.T) {
 	if s.LogBytes < want*9/10 || s.LogBytes > want || s.DiskBytes != s.LogBytes {
 		t.Errorf("log %d, disk %d bytes; it was written with %d", s.LogBytes, s.DiskBytes, want)
 	}
+	if s.CompactionDebt != s.LogBytes { // not how many memtables there are
+		t.Errorf("%d bytes to be written, where %d of log wait to be flushed", s.CompactionDebt, s.LogBytes)
+	}
 }

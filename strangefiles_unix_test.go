@@ -14,6 +14,18 @@ import (
 	"github.com/cairndb/cairn"
 )
 
+// TestDanglingLink: a link that leads nowhere is no place for a store, and stays.
+func TestDanglingLink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	check(t, os.Symlink("nowhere", link))
+	if db, err := cairn.Open(link, nil); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "leads nowhere") {
+		t.Errorf("%v, %v", db, err)
+	}
+	if _, err := os.Stat(link); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it leads to something: %v", err)
+	}
+}
+
 // TestStrangeFiles: a directory, a symbolic link or a FIFO in place of a file is
 // refused, and Open does not hang.
 func TestStrangeFiles(t *testing.T) {

@@ -207,7 +207,7 @@ func encodeHolder(pid int, host string, since time.Time) []byte {
 }
 
 // foreign reports whether a lock file of so many bytes holds what encodeHolder cannot have
-// written, nor left when it was interrupted: it begins with the number of a process, or zeros.
+// written, nor left when it was interrupted: it begins with a holder's line, or a part of one, or zeros.
 func foreign(f *os.File, size int64) bool {
 	if size > lockBytes {
 		return true
@@ -215,7 +215,23 @@ func foreign(f *os.File, size int64) bool {
 	buf := make([]byte, min(size, holderBytes))
 	n, err := readAll(f, buf, 0)
 	text := bytes.TrimLeft(buf[:n], "\x00")
-	return err == nil && len(text) > 0 && (text[0] < '1' || text[0] > '9')
+	if err != nil || len(text) == 0 {
+		return false
+	}
+	if bytes.IndexByte(text, '\n') < 0 {
+		return !partOfHolder(text)
+	}
+	pid, _, _ := decodeHolder(text)
+	return pid == 0
+}
+
+// partOfHolder reports whether a text may be how a holder's line begins, with zeros behind it.
+func partOfHolder(text []byte) bool {
+	text, _, _ = bytes.Cut(text, []byte{0})
+	fields := strings.Split(string(text), " ")
+	return len(fields) <= 3 && fields[0][0] != '0' && strings.Trim(fields[0], "0123456789") == "" &&
+		(len(fields) < 2 || fields[1] == "" || plainWord(fields[1])) &&
+		(len(fields) < 3 || strings.Trim(fields[2], "0123456789-T:+Z") == "")
 }
 
 // decodeHolder returns zeros for anything that encodeHolder did not write: the

@@ -91,7 +91,7 @@ func (d *remove) byKey(ctx context.Context, dir, arg string) error {
 	}
 	r := deletedKey{Existed: existed}
 	r.Key, r.KeyBase64 = jsonBytes(key)
-	return d.app.out.document(&r)
+	return d.app.out.done(&r)
 }
 
 func (d *remove) byRange(ctx context.Context, dir string) error {
@@ -112,5 +112,5 @@ func (d *remove) byRange(ctx context.Context, dir string) error {
 	if r.High != nil {
 		doc.To, doc.ToBase64 = jsonBytes(r.High)
 	}
-	return d.app.out.document(&doc)
+	return d.app.out.done(&doc)
 }

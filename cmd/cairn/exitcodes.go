@@ -63,7 +63,7 @@ func isAny(err error, targets []error) bool {
 const exitCodesText = `  0    success; also if the reader of a pipe left before it had read everything
   1    the key was not found (get; delete --must-exist)
   2    the command line is wrong: unknown command or flag, bad number of
-       arguments, malformed hexadecimal, empty or too large key or value
+       arguments, malformed hexadecimal, empty key, too large key or value
   3    the store is locked by another process; --wait waits for it
   4    corruption found: by verify, or met by any other verb
   5    any other error of the store, the system or the disk: there is no store,

@@ -71,7 +71,7 @@ func (p *put) run(ctx context.Context, cmd *cobra.Command, args []string) error 
 	}
 	r := putResult{Bytes: len(value), Durability: string(p.durable)}
 	r.Key, r.KeyBase64 = jsonBytes(key)
-	return p.app.out.document(&r)
+	return p.app.out.done(&r)
 }
 
 func (p *put) value(ctx context.Context, fromFile bool, args []string) ([]byte, error) {
@@ -87,14 +87,14 @@ func (p *put) value(ctx context.Context, fromFile bool, args []string) ([]byte, 
 }
 
 func readFile(ctx context.Context, name string) ([]byte, error) {
-	f, err := os.Open(name)
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > cairn.MaxValueBytes {
+		return nil, valueTooLarge(name)
+	}
+	f, err := await(ctx, func() (*os.File, error) { return os.Open(name) }) // of a pipe that nobody writes it waits
 	if err != nil {
 		return nil, fmt.Errorf("read value: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > cairn.MaxValueBytes {
-		return nil, valueTooLarge(name)
-	}
 	return readValue(ctx, f, name)
 }
 

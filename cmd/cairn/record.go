@@ -44,6 +44,14 @@ func (o *output) document(v any) error {
 	return o.endLine()
 }
 
+// done writes the document of something that was done: if it cannot be written that does not undo it.
+func (o *output) done(v any) error {
+	if err := o.flushAfter(o.document(v)); err != nil {
+		return fmt.Errorf("what was asked for is done, and stays: %w", err)
+	}
+	return nil
+}
+
 // unprintable returns the index of the first character JSON allows in a string
 // but a terminal might obey, len(b) if there is none.
 func unprintable(b []byte) int {

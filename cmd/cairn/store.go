@@ -172,6 +172,9 @@ func inTheWay(dir string) error {
 		case err == nil:
 			return fmt.Errorf("%s: %s is not a directory; a store is a directory", dir, p)
 		}
+		if _, err := os.Lstat(p); err == nil {
+			return fmt.Errorf("%s: %s is a link that leads nowhere", dir, p)
+		}
 	}
 }
 

@@ -135,19 +135,25 @@ func cut(b []byte, limit int) int {
 
 // readAll reads r to its end, at most limit bytes, and stops waiting when ctx ends.
 func readAll(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
+	return await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r, limit+1)) })
+}
+
+// await returns what fn does, or the error of ctx if that ends first: fn goes on by itself.
+func await[T any](ctx context.Context, fn func() (T, error)) (T, error) {
 	type result struct {
-		b   []byte
+		v   T
 		err error
 	}
 	done := make(chan result, 1)
 	go func() {
-		b, err := io.ReadAll(io.LimitReader(r, limit+1))
-		done <- result{b, err}
+		v, err := fn()
+		done <- result{v, err}
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		var none T
+		return none, ctx.Err()
 	case res := <-done:
-		return res.b, res.err
+		return res.v, res.err
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -109,6 +110,51 @@ func TestFullOutput(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(errs.String(), "standard output") {
 			t.Errorf("%v: code %d, %s", args, cmd.ProcessState.ExitCode(), &errs)
 		}
+	}
+}
+
+// What was done stays, and the error says so.
+func TestFullOutputAfterCommit(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	dir := newStore(t, "k", "v")
+	for _, args := range [][]string{{"put", "--json", dir, "k", "w"}, {"delete", "--json", dir, "k"}, {"delete", "--json", dir, "--prefix", "k"}} {
+		var errs bytes.Buffer
+		cmd := exec.Command(binary, args...)
+		cmd.Stdout, cmd.Stderr = full, &errs
+		cmd.Run()
+		if cmd.ProcessState.ExitCode() != exitEnvironment || !strings.Contains(errs.String(), "is done, and stays") {
+			t.Errorf("%v: code %d, %s", args, cmd.ProcessState.ExitCode(), &errs)
+		}
+	}
+}
+
+// A value from a pipe that nobody opens to write does not hold the command up for ever after a signal.
+func TestInterruptPutOfAPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	cmd, _, _, errs := start(t, "put", newStore(t), "k", "--file", fifo)
+	time.Sleep(100 * time.Millisecond) // until it waits
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("code %d, stderr %q", code, errs)
+	}
+}
+
+// A link that leads nowhere is neither a store nor a place for one.
+func TestDanglingLink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"get", link, "k"}, {"put", "--create", link, "k", "v"}, {"put", link, "k", "v"}, {"stats", filepath.Join(link, "s")}} {
+		cli(t, args...).fails(t, exitEnvironment, "link that leads nowhere")
 	}
 }
 

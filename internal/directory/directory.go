@@ -34,7 +34,11 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 		parent = filepath.Dir(parent)
 		_, err = fsys.Stat(parent)
 	}
-	return made, wrap(fsys.MkdirAll(dir), "make directory of the store")
+	err = fsys.MkdirAll(dir)
+	if errors.Is(err, fs.ErrExist) {
+		return made, fmt.Errorf("make directory of the store: %w: something of that name leads nowhere, as a link does", err)
+	}
+	return made, wrap(err, "make directory of the store")
 }
 
 // SyncParents begins to make the entry of the store's directory durable, and those of

@@ -244,7 +244,7 @@ func (e *Engine) giveBack() error {
 	e.pages.Close()
 	e.tables.DropAhead()
 	if err := e.buffers.Close(); err != nil {
-		errs = append(errs, fmt.Errorf("memory is still in use, as that of a transaction that was never ended: %w", err))
+		errs = append(errs, fmt.Errorf("%w: %w", base.ErrTxForgotten, err))
 	}
 	errs = append(errs, e.ledger.Close())
 	e.removing.Wait()

@@ -48,11 +48,11 @@ func (e *Engine) addCommits(s *report.Stats, rs *tree.State) {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
 	for _, l := range rs.Layers {
-		if l.Mem == nil || l.Mem != e.commit.mem {
-			debt++
+		if l.Mem == nil || l.Mem != e.commit.mem || e.restlessBytes(rs) > 0 {
+			debt += l.Bytes()
 		}
 	}
-	s.CompactionDebt, s.LoggedBytes = debt+e.restlessBytes(rs), e.commit.logged
+	s.CompactionDebt, s.LoggedBytes = debt, e.commit.logged
 }
 
 // emitAside is emit for those who hold commit.mu.

@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/durability", "internal/logfiles"},
 	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger", "internal/indexer"},
 	{"internal/follow"},
-	{"internal/engine", "internal/inspect"},
+	{"internal/engine"},
 	{"internal/txn"},
 	{""},
 }
@@ -42,7 +42,7 @@ var within = map[string][]string{
 
 var testOnly = []string{
 	"internal/lint", "internal/crashtest", "internal/lifetest", "internal/mutants", "internal/metamorphic",
-	"internal/histories", "internal/iterator/itertest", "vfs/vfstest", "internal/engine/enginetest",
+	"internal/histories", "internal/iterator/itertest", "vfs/vfstest",
 }
 
 func layerOf(pkg string) int {

@@ -20,6 +20,17 @@ type Layer struct {
 	Seq    uint64 // ingest: greatest sequence of its runs
 }
 
+// Bytes returns how much of the log, or of tables, a layer stands for, at least one.
+func (l *Layer) Bytes() (n int64) {
+	if l.Mem != nil {
+		n = l.Mem.LogBytes()
+	}
+	for i := range l.Ingest {
+		n += SizeOf(l.Ingest[i].Tables)
+	}
+	return max(n, 1)
+}
+
 // Check looks whether the log that layers were read from is what was committed (wal.Segment.Intact). It says
 // so of what was read before it began, beside whatever else is done.
 type Check struct {
