@@ -1,7 +1,9 @@
 package cairn_test
 
 import (
+	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,19 +11,33 @@ import (
 )
 
 // copyLive copies the directory of an open store: what a kill would leave. Files come
-// and go meanwhile, so it may take more than one attempt.
+// and go meanwhile, and one may be copied before the manifest names it, so it may take more than one attempt.
 func copyLive(t *testing.T, dir string) string {
 	t.Helper()
 	var err error
 	for range 20 {
-		copied := t.TempDir()
-		if err = os.CopyFS(copied, os.DirFS(dir)); err == nil {
+		copied, before := t.TempDir(), manifests(t, dir)
+		if err = os.CopyFS(copied, os.DirFS(dir)); err == nil && maps.Equal(manifests(t, copied), before) {
 			return copied
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal(err)
+	t.Fatalf("%s changes all the time (%v)", dir, err)
 	return ""
+}
+
+// manifests returns the manifests in a directory, by their names.
+func manifests(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	check(t, err)
+	all := map[string]string{}
+	for _, name := range names {
+		if data, err := os.ReadFile(name); err == nil {
+			all[filepath.Base(name)] = string(data)
+		}
+	}
+	return all
 }
 
 // TestStatsOfAReplayedLog: opened read-only after an unclean end a store said that

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -96,10 +95,7 @@ func TestStoreComesToRest(t *testing.T) {
 				t.Fatal(err)
 			}
 			written++
-			killed := filepath.Join(t.TempDir(), "killed")
-			if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			killed := copyLive(t, dir)
 			other, err := cairn.Open(killed, nil)
 			if err != nil {
 				t.Fatal(err)

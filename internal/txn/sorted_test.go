@@ -595,7 +595,7 @@ func TestSortedRowsPinLittle(t *testing.T) {
 	}
 	check(t, it.Err())
 	t.Logf("%d KB of %d tables", pinned>>10, tables)
-	if tables < 10 || pinned > 400<<10 {
+	if tables < 5 || pinned > 100<<10 {
 		t.Errorf("%d tables, %d bytes are pinned", tables, pinned)
 	}
 }
