@@ -85,8 +85,9 @@ func TestDetachedLog(t *testing.T) {
 		t.Errorf("written to %d, or to another segment", seg.Written())
 	}
 	killed := t.TempDir()
+	err := os.CopyFS(killed, os.DirFS(dir))
 	release()
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	for at, dir := range map[string]string{"closed": dir, "killed": killed} {
