@@ -84,7 +84,7 @@ func TestForeignLock(t *testing.T) {
 		"": true, "12": true, "4711 host 2026-01-02T03:04:05Z\n": true, "\x00\x00\x00": true, "4711 host 2026-01-02T03:04:05Z\n6:07Z\n": true,
 		"4711 ho": true, "\x0012 host 2026-01-\x00": true,
 		"my own text": false, "{}": false, "4711\n": false, "9 lives of a cat, and other notes\n": false,
-		"1: one\n2: more\n": false, "9 lives of a cat": false, "0 host 2026-01-02T03:04:05Z\n": false, "12.5": false,
+		"1: one\n2: more\n": false, "9 lives of a cat": false, " 4711 host": false, "\n": false, "0 host 2026-01-02T03:04:05Z\n": false, "12.5": false,
 	} {
 		dir := t.TempDir()
 		name := filepath.Join(dir, "LOCK")

@@ -54,8 +54,9 @@ type Stats struct {
 	// Flushes and Compactions count finished ones since Open.
 	Flushes, Compactions int64
 	// CompactionDebt is about how many bytes background work has still to write until
-	// the tables are in the shape it aims for, those of memtables that wait to be flushed included. Zero means it has nothing to do, but for
-	// compressing well what was compressed in haste: see Balanced.
+	// the tables are in the shape it aims for, those of memtables that wait to be flushed
+	// included. Zero means it has nothing to do, but for compressing well what was
+	// compressed in haste: see Balanced.
 	CompactionDebt int64
 	// Stalls is how long commits have waited for background work since Open, the
 	// waits of all goroutines added up.

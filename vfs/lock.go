@@ -229,7 +229,7 @@ func foreign(f *os.File, size int64) bool {
 func partOfHolder(text []byte) bool {
 	text, _, _ = bytes.Cut(text, []byte{0})
 	fields := strings.Split(string(text), " ")
-	return len(fields) <= 3 && fields[0][0] != '0' && strings.Trim(fields[0], "0123456789") == "" &&
+	return len(fields) <= 3 && fields[0] != "" && fields[0][0] != '0' && strings.Trim(fields[0], "0123456789") == "" &&
 		(len(fields) < 2 || fields[1] == "" || plainWord(fields[1])) &&
 		(len(fields) < 3 || strings.Trim(fields[2], "0123456789-T:+Z") == "")
 }

@@ -32,13 +32,10 @@ func (e *Engine) restless(rs *tree.State) bool {
 	return e.pace.Restless(rs)
 }
 
-// restlessBytes returns the bytes of log that wait for the store to come to rest. commit.mu is held.
-func (e *Engine) restlessBytes(rs *tree.State) int64 {
-	m := e.commit.mem
-	if m == nil || m.Len() == 0 || e.commit.closing || e.commit.failed != nil || !e.restless(rs) {
-		return 0
-	}
-	return rs.LogBytes()
+// awaitsRest reports whether log waits for the store to come to rest. commit.mu is held.
+func (e *Engine) awaitsRest(rs *tree.State) bool {
+	c := &e.commit
+	return c.mem != nil && c.mem.Len() > 0 && !c.closing && c.failed == nil && e.restless(rs)
 }
 
 // restLimit returns how many bytes are merged at once when the store comes to rest: few where there
@@ -82,7 +79,7 @@ func (e *Engine) rest(seq uint64) {
 	empty := c.mem == nil && !c.preparing && (c.spare == nil || c.commits > 0) && len(e.State().Layers) == 0
 	if c.nextSeq != seq+1 || !empty && !hollow && !e.maySeal() {
 		if rs := e.State(); c.nextSeq == seq+1 { // what waited for this has waited long enough
-			c.resting = c.flushing && e.restlessBytes(rs) > 0 && rs.WorthMergingAll(e.restLimit(rs))
+			c.resting = c.flushing && e.awaitsRest(rs) && rs.WorthMergingAll(e.restLimit(rs))
 			c.flushRest = !c.resting
 			c.sealed.Signal()
 		}
@@ -140,7 +137,7 @@ func (e *Engine) prepareRest(seq uint64) {
 // (after which one merge does for all), and every commit's outcome is known. commit.mu is held.
 func (e *Engine) maySeal() bool {
 	c := &e.commit
-	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.restlessBytes(e.State()) > 0 && e.allDecided() && !e.diskFull()
+	return (e.oldestSealed() == nil || !c.flushing && !e.flushDue()) && e.awaitsRest(e.State()) && e.allDecided() && !e.diskFull()
 }
 
 // hollow reports whether the log has one segment, in which there is nothing, as Compact and large transactions leave

@@ -47,8 +47,9 @@ func (e *Engine) addCommits(s *report.Stats, rs *tree.State) {
 	debt := e.merger.Debt()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
+	restless := e.awaitsRest(rs)
 	for _, l := range rs.Layers {
-		if l.Mem == nil || l.Mem != e.commit.mem || e.restlessBytes(rs) > 0 {
+		if l.Mem == nil || l.Mem != e.commit.mem || restless {
 			debt += l.Bytes()
 		}
 	}
