@@ -20,7 +20,11 @@ const (
 
 // idle picks work that nobody waits for.
 func (p *picker) idle() (Job, bool) {
-	for _, pick := range []func() (Job, bool){p.pushTombstones, p.pushWeight, p.cleanBottom, func() (Job, bool) { return p.joinSmall(p.stays) }, p.compressWell} {
+	for _, pick := range []func() (Job, bool){
+		p.pushTombstones, p.pushWeight, p.cleanBottom,
+		func() (Job, bool) { return p.joinSmall(p.stays) },
+		p.compressWell,
+	} {
 		if job, ok := pick(); ok {
 			return job, true
 		}
