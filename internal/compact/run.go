@@ -46,6 +46,8 @@ type Merge struct {
 
 	unchecked int // bytes written since Check was asked
 
+	deletes []version // at the bottom: of the current key, newer than all that was written of it
+
 	blocks iterator.Carrier // Rows, if whole blocks may be taken of it; nil: they may not
 	stored block.Stored
 
@@ -87,7 +89,7 @@ func (m *Merge) Run() ([]base.TableMeta, error) {
 }
 
 func (m *Merge) rows() error {
-	prune := tombstone.Pruner{Stripes: m.Snapshots, Bottom: m.Bottom}
+	prune := tombstone.Pruner{Stripes: m.Snapshots}
 	cover := tombstone.NewCursor(m.Tombstones)
 	var last []byte
 	newer := uint64(0) // sequence of the version before, of the same key
@@ -108,7 +110,7 @@ func (m *Merge) rows() error {
 				break
 			}
 			prune.NextKey()
-			newer = 0
+			newer, m.deletes = 0, m.deletes[:0]
 			last = append(last[:0], key...)
 			if err := m.border(key); err != nil {
 				return err
@@ -125,8 +127,8 @@ func (m *Merge) rows() error {
 			hides = newer
 		}
 		newer = seq
-		if prune.Keep(seq, kind, cover.Cover(key, prune.Ceiling(seq))) {
-			if err := m.add(key, seq, kind, hides); err != nil {
+		if prune.Keep(seq, cover.Cover(key, prune.Ceiling(seq))) {
+			if err := m.keep(key, version{seq, hides}, kind); err != nil {
 				return err
 			}
 		}
@@ -189,15 +191,38 @@ func (m *Merge) border(key []byte) error {
 // everything sees every committed sequence and every private one.
 var everything = base.Visibility{Snapshot: base.MaxSeq, PrivateLimit: 1<<64 - 1}
 
-// add writes a row. hides is a sequence that hides it, if that is greater: the oldest one, as far as is known.
-func (m *Merge) add(key []byte, seq uint64, kind base.Kind, hides uint64) error {
-	if err := m.open(); err != nil {
-		return err
+// version is a row of the current key.
+type version struct {
+	seq   uint64
+	hides uint64 // a sequence that hides it, if that is greater: the oldest one, as far as is known
+}
+
+// keep writes the current row, which somebody can see. A delete at the bottom, below which there is nothing, waits
+// until there is something of its key that it hides.
+func (m *Merge) keep(key []byte, v version, kind base.Kind) error {
+	if m.Bottom && kind == base.KindDelete {
+		m.deletes = append(m.deletes, v)
+		return nil
 	}
+	for _, d := range m.deletes {
+		if err := m.add(key, d, base.KindDelete, nil); err != nil {
+			return err
+		}
+	}
+	m.deletes = m.deletes[:0]
 	value, err := m.Rows.Value()
 	if err != nil {
 		return err
 	}
+	return m.add(key, v, kind, value)
+}
+
+// add writes a row.
+func (m *Merge) add(key []byte, v version, kind base.Kind, value []byte) error {
+	if err := m.open(); err != nil {
+		return err
+	}
+	seq, hides := v.seq, v.hides
 	m.unchecked += len(key) + len(value)
 	if hides > seq {
 		// A snapshot tells the two apart, else it would not be kept.

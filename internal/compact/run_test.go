@@ -191,6 +191,11 @@ func checkMerge(t *testing.T, seed uint64, in *input, m *Merge, metas []base.Tab
 			}
 		}
 	}
+	for i, e := range rows {
+		if last := i+1 == len(rows) || !bytes.Equal(e.Key, rows[i+1].Key); m.Bottom && last && e.Kind == base.KindDelete {
+			t.Fatalf("seed %d: at the bottom a delete of %q, %d, that hides nothing", seed, e.Key, e.Seq)
+		}
+	}
 	if m.Bottom && len(m.Snapshots) == 0 {
 		for _, e := range rows {
 			if e.Kind == base.KindDelete || e.Seq != 0 {

@@ -54,12 +54,10 @@ func (s Stripes) Newest(dst, seqs []uint64, bottom bool) []uint64 {
 	return dst
 }
 
-// Pruner decides which versions of points a compaction keeps. Feed it the
-// versions key by key, newest first.
+// Pruner decides which versions of points a compaction keeps, deletes being as
+// good as puts. Feed it the versions key by key, newest first.
 type Pruner struct {
 	Stripes Stripes
-	// Bottom says that no older version of any key fed lies outside the compaction.
-	Bottom bool
 
 	last int // stripe of the previous version of this key, plus one; 0: none
 }
@@ -75,9 +73,9 @@ func (p *Pruner) Ceiling(seq uint64) base.Visibility {
 
 // Keep reports whether the version must be kept. cover is the sequence of the
 // newest range tombstone over its key within Ceiling(seq), 0 if there is none.
-func (p *Pruner) Keep(seq uint64, kind base.Kind, cover uint64) bool {
+func (p *Pruner) Keep(seq, cover uint64) bool {
 	stripe := p.Stripes.Of(seq)
 	shadowed := p.last == stripe+1 || cover > seq
 	p.last = stripe + 1
-	return !shadowed && !(kind == base.KindDelete && p.Bottom && stripe == 0)
+	return !shadowed
 }

@@ -178,11 +178,11 @@ func TestPruner(t *testing.T) {
 
 func prune(t *testing.T, s Stripes, vs []version, tombs []uint64, bottom bool, below uint64) {
 	t.Helper()
-	p := Pruner{Stripes: s, Bottom: bottom}
+	p := Pruner{Stripes: s}
 	p.NextKey()
 	var kept []version
 	for _, v := range vs {
-		if p.Keep(v.seq, v.kind, newest(tombs, p.Ceiling(v.seq).Snapshot)) {
+		if p.Keep(v.seq, newest(tombs, p.Ceiling(v.seq).Snapshot)) {
 			kept = append(kept, v)
 		}
 	}
@@ -197,17 +197,14 @@ func prune(t *testing.T, s Stripes, vs []version, tombs []uint64, bottom bool, b
 	if len(kept) > len(s)+1 {
 		t.Fatalf("snapshots %v: kept %v", s, kept)
 	}
-	if bottom && len(s) == 0 && len(kept) == 1 && kept[0].kind == base.KindDelete {
-		t.Fatalf("delete kept at the bottom without a snapshot")
-	}
 }
 
 func TestPrunerNextKeyForgetsTheLast(t *testing.T) {
 	p := Pruner{}
-	if !p.Keep(5, base.KindPut, 0) || p.Keep(4, base.KindPut, 0) {
+	if !p.Keep(5, 0) || p.Keep(4, 0) {
 		t.Fatal("first key")
 	}
-	if p.NextKey(); !p.Keep(3, base.KindPut, 0) {
+	if p.NextKey(); !p.Keep(3, 0) {
 		t.Fatal("second key")
 	}
 }
