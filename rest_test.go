@@ -278,9 +278,16 @@ func TestNothingLeftAfterCompact(t *testing.T) {
 		check(t, db.Compact(t.Context(), cairn.Range{Low: []byte{i}}))
 	}
 	check(t, db.Compact(t.Context(), cairn.Range{}))
-	s := db.Stats()
-	if tables := len(s.Levels) > 0 && s.Levels[len(s.Levels)-1].Tables == 1; !tables || s.CompactionDebt > 1 { // 1: an empty memtable
-		t.Errorf("levels %+v, debt %d", s.Levels, s.CompactionDebt)
+	compacted := db.Stats()
+	if compacted.Tables > 3 { // a rest before the end may have joined some
+		t.Errorf("levels %+v, debt %d", compacted.Levels, compacted.CompactionDebt)
+	}
+	rested := compacted
+	for deadline := time.Now().Add(20 * time.Second); rested.CompactionDebt > 0 && time.Now().Before(deadline); rested = db.Stats() {
+		time.Sleep(time.Millisecond) // what is left may be an empty memtable
+	}
+	if rested.CompactionDebt > 0 || rested.Compactions != compacted.Compactions {
+		t.Errorf("%d merges after Compact, levels %+v, debt %d", rested.Compactions-compacted.Compactions, rested.Levels, rested.CompactionDebt)
 	}
 }
 
