@@ -1,6 +1,7 @@
 package cairn_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -123,5 +124,37 @@ func TestMissingLogSegment(t *testing.T) {
 	})
 	if missed == 0 {
 		t.Error("no segment was missed")
+	}
+}
+
+// TestDamagedLogSegment: the error names the file that is damaged, and where what is whole of it ends.
+func TestDamagedLogSegment(t *testing.T) {
+	open := openUnclean(t, cairn.Options{Memory: 64 << 20})
+	for i := range 3000 {
+		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
+	}
+	dir := open.kill(t)
+	found := 0
+	eachFile(t, dir, func(name, _ string) {
+		content, err := os.ReadFile(name)
+		check(t, err)
+		end := len(bytes.TrimRight(content, "\x00"))
+		if filepath.Ext(name) != ".log" || end < 10_000 {
+			return
+		}
+		content[end/2]++
+		check(t, os.WriteFile(name, content, 0o644))
+		err = openError(t, dir, &cairn.Options{ReadOnly: true})
+		if err == nil { // one that the manifest no longer needs
+			return
+		}
+		found++
+		var damage *cairn.CorruptionError
+		if !errors.As(err, &damage) || filepath.Base(damage.File) != filepath.Base(name) || damage.Offset > int64(end/2) || damage.Offset < int64(end/2)-1000 {
+			t.Errorf("%s was changed at %d: %v", name, end/2, err)
+		}
+	})
+	if found < 2 {
+		t.Errorf("damage of %d segments was found", found)
 	}
 }

@@ -282,11 +282,7 @@ func (r *Log) segmentsInOrder() error {
 			return err
 		}
 	}
-	name := r.Dir
-	if len(live) > 0 {
-		name = live[len(live)-1].Name
-	}
-	_, err := r.replay.Finish(name, 0)
+	_, err := r.replay.Finish(r.path, 0)
 	return err
 }
 

@@ -232,10 +232,11 @@ func (r *Replay) drop(s *Loaded, off int64) {
 
 // Finish applies the torn-tail rule once every segment has been walked: bytes
 // known durable may not be missing. floor is a durable position recorded
-// elsewhere (the manifest). It returns where the log ends.
-func (r *Replay) Finish(name string, floor Position) (Position, error) {
+// elsewhere (the manifest), file the name of a segment's file. It returns where
+// the log ends.
+func (r *Replay) Finish(file func(segment uint64) string, floor Position) (Position, error) {
 	if mark := max(Position(r.marked), floor); mark > r.end {
-		return r.end, base.Corruptf(name, r.end.Offset(),
+		return r.end, base.Corruptf(file(r.end.Segment()), r.end.Offset(),
 			"the log ends at %v but was durable up to %v: damaged, not torn", r.end, mark)
 	}
 	return r.end, nil

@@ -123,7 +123,7 @@ func replayAll(loaded []*Loaded, floor Position) (keys []string, r *Replay, err 
 			return keys, r, err
 		}
 	}
-	_, err = r.Finish("log", floor)
+	_, err = r.Finish(func(uint64) string { return "log" }, floor)
 	return keys, r, err
 }
 
@@ -486,7 +486,7 @@ func FuzzSegmentReplay(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := r.Finish("f", 0); err != nil && !errors.Is(err, base.ErrCorrupt) {
+		if _, err := r.Finish(func(uint64) string { return "f" }, 0); err != nil && !errors.Is(err, base.ErrCorrupt) {
 			t.Fatal(err)
 		}
 		if r.Dropped < 0 || r.Dropped > int64(len(data)) {
