@@ -20,9 +20,11 @@ func listCommand() *cobra.Command {
 		Short: "list the engines and the workloads, and what each can do",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			listEngines(cmd.OutOrStdout())
-			listWorkloads(cmd.OutOrStdout())
-			return nil
+			var all strings.Builder
+			listEngines(&all)
+			listWorkloads(&all)
+			_, err := io.WriteString(cmd.OutOrStdout(), all.String())
+			return err
 		},
 	}
 }

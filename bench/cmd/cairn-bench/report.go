@@ -39,6 +39,9 @@ func reportCommand() *cobra.Command {
 				return usageError{err}
 			}
 			if page != "" {
+				if sameFile(args[0], page) {
+					return usageError{fmt.Errorf("-html %s is the run that is to be shown", page)}
+				}
 				if err := writePage(page, run); err != nil {
 					return err
 				}

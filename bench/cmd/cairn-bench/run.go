@@ -186,6 +186,9 @@ func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 	}
 	plan := harness.NewPlan(engines, workloads, f.scale(records))
 	if len(plan.Tables) == 0 {
+		if len(plan.Unfit) == 0 {
+			return plan, errors.New("nothing to run: no workload that was chosen runs with these flags")
+		}
 		return plan, fmt.Errorf("nothing to run: %s", strings.Join(plan.Unfit, "; "))
 	}
 	plan.Limit = f.timeout

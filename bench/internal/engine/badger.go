@@ -82,15 +82,15 @@ func (s badgerStore) Get(key []byte, see func([]byte) error) error {
 func (s badgerStore) PutBatch(pairs Pairs) (string, error) {
 	b := s.db.NewWriteBatch()
 	defer b.Cancel()
-	var written int64
+	var written, count int64
 	for key, value := range pairs {
-		written += int64(len(key) + len(value))
+		written, count = written+int64(len(key)+len(value)), count+1
 		if err := b.Set(key, value); err != nil {
 			return "", err
 		}
 	}
 	note := ""
-	if written > s.db.MaxBatchSize() {
+	if written > s.db.MaxBatchSize() || count > s.db.MaxBatchCount() {
 		note = "WriteBatch split the set into several transactions: not atomic"
 	}
 	return note, b.Flush()

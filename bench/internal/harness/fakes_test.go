@@ -21,6 +21,7 @@ const fakeTitle = "a fake"
 // Engines that misbehave, each in one way, to see that the harness notices.
 func registerFakes() {
 	registerLaxRocksDB()
+	registerShortOnly()
 	fake("good", func(*fakeStore) {})
 	fake("loses", func(s *fakeStore) {
 		s.onPut = func(n int, key, value []byte) bool { return n != 3 }

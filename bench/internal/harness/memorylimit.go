@@ -62,7 +62,7 @@ func overLimit(p workload.Params, why string) outcome {
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
-	for _, c := range append(w.Columns, workload.Common...) {
+	for _, c := range w.AllColumns() {
 		out.NA[c.Key] = why
 	}
 	return out

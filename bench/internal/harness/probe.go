@@ -21,25 +21,28 @@ const (
 	probePuts       = 30
 	probeDeletes    = 10
 	probeBatches    = 8
-	probeBatch      = 10 // pairs
+	probeBatch      = 10     // pairs of the first batches
+	probeWhole      = 10_000 // of the last one, of middling values: a whole set
 	probeGoroutines = 4
 	probeShared     = 10 // puts of each goroutine
-	probeValue      = 500
 
 	probeCommits = probePuts + probeDeletes + probeBatches + probeGoroutines*probeShared
 )
+
+// probeValues are the sizes of values, one after the other: an engine may take another way with long ones than with
+// short. They are about those of the workloads.
+var probeValues = []int{500, 50, 1480, 4096, 16 << 10, 1 << 20, 100}
 
 // probe makes a few commits of every kind and tells the tracer of each.
 type probe struct {
 	store  engine.Store
 	keys   data.Keys
-	value  []byte
+	source *data.Source
 	nextID atomic.Uint64
 }
 
 func runProbe(d engine.Driver, o order) outcome {
-	source := data.NewSource(1)
-	p := &probe{keys: data.NewKeys(1000), value: source.Value(1, 1, probeValue)}
+	p := &probe{keys: data.NewKeys(1000 + probeWhole), source: data.NewSource(1)}
 	store, err := d.Open(o.Dir, engine.Options{Sync: o.Params.Sync})
 	if err != nil {
 		return outcome{Status: result.Failed, Reason: fmt.Sprintf("open: %v", err)}
@@ -67,7 +70,7 @@ func (p *probe) commits(info engine.Info) error {
 	}
 	if b, ok := p.store.(engine.Batcher); ok {
 		for i := range probeBatches {
-			if err := p.commit(workload.BatchCommits, func() error { return p.batch(b, 100+i*probeBatch) }); err != nil {
+			if err := p.commit(workload.BatchCommits, func() error { return p.batch(b, i) }); err != nil {
 				return err
 			}
 		}
@@ -78,12 +81,23 @@ func (p *probe) commits(info engine.Info) error {
 	return nil
 }
 
-func (p *probe) put(i int) error { return p.store.Put(p.keys.At(i), p.value) }
+// value is that of the i-th commit of a kind.
+func (p *probe) value(i int) []byte {
+	return p.source.Value(uint64(i), 1, probeValues[i%len(probeValues)])
+}
 
-func (p *probe) batch(b engine.Batcher, first int) error {
+func (p *probe) put(i int) error { return p.store.Put(p.keys.At(i), p.value(i)) }
+
+func (p *probe) batch(b engine.Batcher, number int) error {
+	first, pairs, value := 100+number*probeBatch, probeBatch, p.value(number)
+	if number == probeBatches-1 {
+		first, pairs, value = 1000, probeWhole, p.source.Value(1, 1, 1480)
+	} else if len(value) > 16<<10 {
+		value = value[:16<<10] // what some engines take at once is bounded
+	}
 	_, err := b.PutBatch(func(yield func(key, value []byte) bool) {
-		for i := range probeBatch {
-			if !yield(p.keys.At(first+i), p.value) {
+		for i := range pairs {
+			if !yield(p.keys.At(first+i), value) {
 				return
 			}
 		}

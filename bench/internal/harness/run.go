@@ -311,16 +311,13 @@ func has(list []engine.Setting, s engine.Setting) bool {
 }
 
 func describeTable(t Table, source *data.Source) result.Workload {
-	p, columns := t.Params, append([]result.Column{}, t.Workload.Columns...)
-	if !t.Workload.Processes {
-		columns = append(columns, workload.Common...)
-	}
+	p := t.Params
 	return result.Workload{
 		ID: p.ID(), Name: p.Workload, Variant: p.Variant, Title: t.Workload.Title, N: p.N, ValueBytes: p.ValueBytes,
 		DataBytes: p.DataBytes(), Snappy: source.ValueCompressibility(p.ValueBytes), Sync: p.Sync,
 		Batches:    t.Workload.OnlyBatches(),
 		Conditions: conditions(t.Workload, p),
-		Columns:    columns,
+		Columns:    t.Workload.AllColumns(),
 	}
 }
 

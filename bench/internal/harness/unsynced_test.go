@@ -33,24 +33,69 @@ func registerLaxRocksDB() {
 	engine.Register(d)
 }
 
+// shortOnly is a store that keeps long values in memory only.
+const shortOnly = "cairn with short values only"
+
+type shortStore struct{ engine.Store }
+
+func (s shortStore) Put(key, value []byte) error {
+	if len(value) >= 1000 {
+		return nil
+	}
+	return s.Store.Put(key, value)
+}
+
+func registerShortOnly() {
+	d, err := engine.Find("cairn")
+	if err != nil {
+		panic(err)
+	}
+	open := d.Open
+	d.Info = engine.Info{Name: shortOnly, Title: fakeTitle, Cannot: map[engine.Ability]string{
+		engine.CanBatch: "not looked at here", engine.CanShare: "not looked at here",
+	}}
+	d.Open = func(dir string, o engine.Options) (engine.Store, error) {
+		s, err := open(dir, o)
+		return shortStore{s}, err
+	}
+	engine.Register(d)
+}
+
 func TestUnsyncedDeletesOfRocksDBDoNotSync(t *testing.T) {
 	d, err := engine.Find(laxRocksDB)
 	if err != nil {
 		t.Skip("this build has no RocksDB")
 	}
+	classes := classesOf(t, d)
+	if classes[workload.PutCommits] != result.EveryCommit || classes[workload.DeleteCommits] != result.NoCommit {
+		t.Errorf("%v: want synced puts and deletes that are not", classes)
+	}
+}
+
+// TestLongValuesAreCounted: an engine is not durable because short values are.
+func TestLongValuesAreCounted(t *testing.T) {
+	d, err := engine.Find(shortOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if classes := classesOf(t, d); classes[workload.PutCommits] != result.SomeCommits || classes[workload.DeleteCommits] != result.EveryCommit {
+		t.Errorf("%v: want deletes that are synced, and some puts", classes)
+	}
+}
+
+func classesOf(t *testing.T, d engine.Driver) map[workload.CommitKind]result.Class {
+	t.Helper()
 	r := &runner{root: t.TempDir(), plan: &Plan{}}
 	seen, err := r.probe(t.Context(), d, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes := map[string]result.Class{}
+	classes := map[workload.CommitKind]result.Class{}
 	for _, s := range seen {
 		if s.Class == result.NotCounted {
 			t.Skip("calls cannot be counted here: ", s.Why)
 		}
-		classes[s.Kind] = s.Class
+		classes[workload.CommitKind(s.Kind)] = s.Class
 	}
-	if classes[string(workload.PutCommits)] != result.EveryCommit || classes[string(workload.DeleteCommits)] != result.NoCommit {
-		t.Errorf("%v: want synced puts and deletes that are not", classes)
-	}
+	return classes
 }

@@ -16,6 +16,7 @@ func init() {
 		Name:       "latency",
 		Title:      "Latency: puts and gets at a fixed rate, 70 % of what the engine itself can do; stalls count",
 		Variant:    "sound",
+		Timed:      true,
 		FullOnly:   true,
 		QuickN:     []int{20_000},
 		FullN:      []int{200_000},

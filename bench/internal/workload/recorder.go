@@ -16,7 +16,8 @@ type Recorder struct {
 	Series  []result.Second
 	dir     string // where the data are
 	before  usage
-	device  int64 // bytes its device had written before
+	again   time.Duration // of CPU, for doing once more what Reads repeats
+	device  int64         // bytes its device had written before
 }
 
 // NewRecorder returns an empty recorder of work done in dir.
@@ -90,10 +91,11 @@ func (r *Recorder) Phase(key string, ops int, fn func() error) (Span, error) {
 }
 
 // Reads is Phase for work that changes nothing: all of it is done again and again until
-// atLeast is over, and counts from the first. On a shared machine what takes some
+// atLeast is over, and counts from the first; of the CPU time of all passes one pass's is counted. On a shared machine what takes some
 // milliseconds takes twice as long while others use the same core.
 func (r *Recorder) Reads(key string, ops int, atLeast time.Duration, fn func() error) error {
 	passes := 0
+	before := readUsage()
 	span, err := Measure(func() error {
 		for start := time.Now(); passes == 0 || time.Since(start) < atLeast; passes++ {
 			if err := fn(); err != nil {
@@ -102,7 +104,9 @@ func (r *Recorder) Reads(key string, ops int, atLeast time.Duration, fn func() e
 		}
 		return nil
 	})
-	r.PerOp(key, span, ops*max(1, passes))
+	passes = max(1, passes)
+	r.again += (readUsage().cpu - before.cpu) * time.Duration(passes-1) / time.Duration(passes)
+	r.PerOp(key, span, ops*passes)
 	return err
 }
 

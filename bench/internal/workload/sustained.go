@@ -17,6 +17,7 @@ func init() {
 		Name:       "sustained",
 		Title:      "Sustained: random puts at a fixed rate, 60 % of what the engine itself can do, for a long time; pauses, and those of the disk beside",
 		Variant:    "sound",
+		Timed:      true,
 		Named:      true,
 		QuickN:     []int{200_000},
 		ValueBytes: 1024,

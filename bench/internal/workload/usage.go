@@ -51,7 +51,7 @@ func (r *Recorder) endUsage(after usage) {
 	if !after.ok || !r.before.ok {
 		return
 	}
-	r.Set(result.CPU, float64(after.cpu-r.before.cpu))
+	r.Set(result.CPU, float64(after.cpu-r.before.cpu-r.again))
 	if after.peak > 0 {
 		r.Set(result.PeakRSS, float64(after.peak))
 	}

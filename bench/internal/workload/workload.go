@@ -39,6 +39,7 @@ type Workload struct {
 	Named      bool // part of no suite: run when it is named
 	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
+	Timed      bool // each engine does what it can in a time: what it used of the machine is for more work or less, and not ranked
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
 	// Article names the engines that an article measured. At its largest count only these and
@@ -56,6 +57,19 @@ var Common = []result.Column{
 	{Key: result.PeakRSS, Title: "peak RSS", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: result.CPU, Title: "CPU", Group: "space", Unit: result.Nanos, Ranked: true},
 	{Key: result.Written, Title: "written", Group: "space", Unit: result.Bytes, Ranked: true},
+}
+
+// AllColumns are those of the workload, and those that it has in common with others.
+func (w *Workload) AllColumns() []result.Column {
+	all := slices.Clone(w.Columns)
+	if w.Processes {
+		return all
+	}
+	for _, c := range Common {
+		c.Ranked = c.Ranked && !w.Timed
+		all = append(all, c)
+	}
+	return all
 }
 
 // tableOrder is that of the tables; workloads it does not know follow.

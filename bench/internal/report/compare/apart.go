@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -16,6 +17,7 @@ func apart(a, b *result.Run) []string {
 			out = append(out, fmt.Sprintf("%s: %s, then %s", what, orNone(s), orNone(t)))
 		}
 	}
+	add("laboratory's program", a.Build, b.Build)
 	add("system", a.Machine.OS+"/"+a.Machine.Arch, b.Machine.OS+"/"+b.Machine.Arch)
 	add("kernel", a.Machine.Kernel, b.Machine.Kernel)
 	add("processor", a.Machine.CPU, b.Machine.CPU)
@@ -31,7 +33,32 @@ func apart(a, b *result.Run) []string {
 	if x, y := float64(a.Machine.SyncDelay), float64(b.Machine.SyncDelay); moved(x, y) > 20 {
 		add("one sync", a.Machine.SyncDelay, b.Machine.SyncDelay)
 	}
-	return append(out, engineVersions(a, b)...)
+	return slices.Concat(out, engineVersions(a, b), workloads(a, b))
+}
+
+// workloads tells of tables that are of other work, or whose figures have another unit.
+func workloads(a, b *result.Run) []string {
+	first := map[string]result.Workload{}
+	for _, w := range a.Workloads {
+		first[w.ID] = w
+	}
+	var out []string
+	for _, w := range b.Workloads {
+		was, both := first[w.ID]
+		if !both {
+			continue
+		}
+		if !slices.Equal(was.Conditions, w.Conditions) {
+			out = append(out, w.ID+": other conditions")
+		}
+		for _, c := range w.Columns {
+			i := slices.IndexFunc(was.Columns, func(d result.Column) bool { return d.Key == c.Key })
+			if i >= 0 && was.Columns[i].Unit != c.Unit {
+				out = append(out, fmt.Sprintf("%s: the unit of %s: %s, then %s", w.ID, c.Title, was.Columns[i].Unit, c.Unit))
+			}
+		}
+	}
+	return out
 }
 
 func engineVersions(a, b *result.Run) []string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,11 +173,15 @@ func TestBestRivalAtZero(t *testing.T) {
 
 func TestConditionsApart(t *testing.T) {
 	a, b := run(1, map[string][]float64{"cairn": {10}, "fast": {5}}), run(2, map[string][]float64{"cairn": {10, 10}, "slow": {5, 5}})
-	b.Engines[0].Version, b.Machine.CPU = "v2", "other"
+	b.Engines[0].Version, b.Machine.CPU, b.Build = "v2", "other", "0123"
+	b.Workloads[0].Conditions = []string{"all of it twice"}
+	b.Workloads[0].Columns = slices.Clone(b.Workloads[0].Columns)
+	b.Workloads[0].Columns[0].Unit = "rows"
 	b.Workloads = append(b.Workloads, result.Workload{ID: "more"})
 	c := Of(a, b, 20)
 	text := strings.Join(append(c.Apart, c.Once...), "\n")
-	for _, want := range []string{"cairn: version v1, then v2", "processor: none, then other", "rounds: 1, then 2", "slow: in the second run only", "fast: in the first run only", "more"} {
+	for _, want := range []string{"cairn: version v1, then v2", "processor: none, then other", "rounds: 1, then 2", "slow: in the second run only", "fast: in the first run only", "more",
+		"laboratory's program: none, then 0123", b.Workloads[0].ID + ": other conditions", "the unit of " + b.Workloads[0].Columns[0].Title + ": "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
