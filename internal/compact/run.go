@@ -46,11 +46,7 @@ type Merge struct {
 
 	unchecked int // bytes written since Check was asked
 
-	// At the bottom, where a delete is written only if it hides something that is:
-	deletes []version // of the current key, newer than all that was written of it
-	covered bool      // the table being written has rows that range tombstones are over, from one to another
-	lowest  []byte
-	highest []byte
+	deletes []version // at the bottom: of the current key, newer than all that was written of it
 
 	blocks iterator.Carrier // Rows, if whole blocks may be taken of it; nil: they may not
 	stored block.Stored
@@ -126,14 +122,13 @@ func (m *Merge) rows() error {
 				continue
 			}
 		}
-		over := cover.Cover(key, everything)
-		hides := over
+		hides := cover.Cover(key, everything)
 		if newer > seq && (hides <= seq || newer < hides) {
 			hides = newer
 		}
 		newer = seq
 		if prune.Keep(seq, cover.Cover(key, prune.Ceiling(seq))) {
-			if err := m.keep(key, version{seq, hides, over > seq}, kind); err != nil {
+			if err := m.keep(key, version{seq, hides}, kind); err != nil {
 				return err
 			}
 		}
@@ -200,7 +195,6 @@ var everything = base.Visibility{Snapshot: base.MaxSeq, PrivateLimit: 1<<64 - 1}
 type version struct {
 	seq   uint64
 	hides uint64 // a sequence that hides it, if that is greater: the oldest one, as far as is known
-	under bool   // a range tombstone hides it
 }
 
 // keep writes the current row, which somebody can see. A delete at the bottom, below which there is nothing, waits
@@ -223,35 +217,12 @@ func (m *Merge) keep(key []byte, v version, kind base.Kind) error {
 	return m.add(key, v, kind, value)
 }
 
-// cover notes that a row of the table being written is under a range tombstone.
-func (m *Merge) cover(key []byte) {
-	if !m.covered {
-		m.covered, m.lowest = true, append(m.lowest[:0], key...)
-	}
-	m.highest = append(m.highest[:0], key...)
-}
-
-// over returns the range tombstones that the table being written, up to key high, needs.
-func (m *Merge) over(high []byte) *tombstone.List {
-	if m.Bottom && !m.covered {
-		return nil
-	}
-	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
-	if m.Bottom {
-		kept = kept.Over(m.lowest, m.highest)
-	}
-	return kept
-}
-
 // add writes a row.
 func (m *Merge) add(key []byte, v version, kind base.Kind, value []byte) error {
 	if err := m.open(); err != nil {
 		return err
 	}
 	seq, hides := v.seq, v.hides
-	if m.Bottom && v.under {
-		m.cover(key)
-	}
 	m.unchecked += len(key) + len(value)
 	if hides > seq {
 		// A snapshot tells the two apart, else it would not be kept.
@@ -278,9 +249,9 @@ func (m *Merge) open() (err error) {
 // needed any more.
 func (m *Merge) finish(high []byte, read func()) error {
 	m.overlaps = 0
-	needed := m.over(high)
-	m.low, m.covered = high, false
-	for _, ts := range needed.Spans() {
+	kept := m.Tombstones.Clip(m.low, high).Retain(m.Snapshots, m.Bottom)
+	m.low = high
+	for _, ts := range kept.Spans() {
 		if err := m.open(); err != nil {
 			return err
 		}

@@ -176,7 +176,6 @@ func checkMerge(t *testing.T, seed uint64, in *input, m *Merge, metas []base.Tab
 			t.Fatalf("seed %d: table %d ends at %q, the next begins at %q", seed, i-1, metas[i-1].Largest, metas[i].Smallest)
 		}
 		rows, tombs = append(rows, o.rows...), append(tombs, o.tombs...)
-		checkNeeded(t, seed, m, o)
 	}
 	if !slices.IsSortedFunc(rows, func(a, b iterator.Entry) int {
 		return cmp.Or(bytes.Compare(a.Key, b.Key), cmp.Compare(b.Seq, a.Seq))
@@ -205,27 +204,6 @@ func checkMerge(t *testing.T, seed uint64, in *input, m *Merge, metas []base.Tab
 		}
 		if len(tombs) > 0 {
 			t.Fatalf("seed %d: range tombstones are left at the bottom", seed)
-		}
-	}
-}
-
-// checkNeeded: at the bottom a table has range tombstones only where it has rows that these hide, and between such.
-func checkNeeded(t *testing.T, seed uint64, m *Merge, o *listing) {
-	t.Helper()
-	if !m.Bottom {
-		return
-	}
-	var first, last []byte
-	for _, e := range o.rows {
-		if slices.ContainsFunc(o.tombs, func(ts tombstone.Tombstone) bool { return ts.Seq > e.Seq && ts.Contains(e.Key) }) {
-			if last = e.Key; first == nil {
-				first = e.Key
-			}
-		}
-	}
-	for _, ts := range o.tombs {
-		if first == nil || bytes.Compare(ts.Low, last) > 0 || bytes.Compare(ts.High, first) <= 0 {
-			t.Fatalf("seed %d: at the bottom a range delete of %q to %q, %d, that hides nothing from %q to %q", seed, ts.Low, ts.High, ts.Seq, first, last)
 		}
 	}
 }

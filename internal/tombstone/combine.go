@@ -1,9 +1,6 @@
 package tombstone
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // Merge returns a list of the tombstones of all lists.
 func Merge(lists ...*List) *List {
@@ -46,21 +43,6 @@ func (l *List) Clip(low, high []byte) *List {
 		}
 	}
 	return Build(spans)
-}
-
-// Over returns those of the list that are over a key from first to last, which are as long as they were.
-func (l *List) Over(first, last []byte) *List {
-	if l == nil {
-		return nil
-	}
-	spans := l.Spans()
-	over := slices.DeleteFunc(spans, func(t Tombstone) bool {
-		return bytes.Compare(t.High, first) <= 0 || bytes.Compare(t.Low, last) > 0
-	})
-	if len(over) == len(spans) {
-		return l
-	}
-	return Build(over)
 }
 
 // Retain returns the part of the list that a compaction must keep: of each
