@@ -134,8 +134,8 @@ func (db *DB) Sync() error { return db.e.Sync() }
 // Compact writes what is in memory to tables and merges the tables that hold keys
 // of r down to the last level, small ones together: what was committed before the call. It is never
 // needed: the store does so by itself. ctx, which may be nil, ends it early with ctx.Err(), after the
-// table that is being written, and the flush or merge that it waits for, which may be seconds; on a
-// read-only store it is ErrReadOnly.
+// flush or merge of the store's own that it waits for, which may be seconds; what a merge of its own has
+// written by then is given up. On a read-only store it is ErrReadOnly.
 func (db *DB) Compact(ctx context.Context, r Range) error {
 	if ctx == nil {
 		ctx = context.Background()

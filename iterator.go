@@ -35,9 +35,9 @@ func (tx *Tx) iter(r Range) *txn.Iter {
 // Iterator walks the keys of a range in both directions, as they were, the
 // transaction's own writes included, when the iterator was made. It starts
 // nowhere. A move reports whether it stands on a key afterwards; if not, it is at
-// an end or has failed (Err, which View and Update do not look at: return it from their
-// functions), and stays off until First, Last, Seek or SeekLT. It
-// ends with its transaction, and is for the same goroutine. An open iterator that
+// an end, and stays off until First, Last, Seek or SeekLT, or has failed, and stays
+// so: make another one (Err, which View and Update do not look at: return it from their
+// functions). It ends with its transaction, and is for the same goroutine. An open iterator that
 // stands somewhere keeps the memory it reads from; one of a transaction that has
 // written more than fits into memory keeps what the tables of that take, about two
 // keys each, from when it is made. Close it when done. It must not be copied.

@@ -2,6 +2,8 @@ package cairn_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -322,4 +324,67 @@ func TestCompactEndsBesideAWriter(t *testing.T) {
 		t.Errorf("Compact had not returned after %d puts", most)
 	}
 	check(t, <-done)
+}
+
+// TestCompactEndsInAMerge: a context that ends while Compact merges ends that too, and nothing is left of it.
+func TestCompactEndsInAMerge(t *testing.T) {
+	fs := memfs.New()
+	fs.StopJournal()
+	h := &hookFS{FS: fs}
+	options := &cairn.Options{FS: h, Memory: 16 << 20, Compression: cairn.None}
+	db := openAt(t, "/db", options)
+	for i := range 5000 {
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), noise(1000)))
+	}
+	check(t, db.Close())
+	db, err := cairn.Open("/db", options)
+	check(t, err)
+	for i := 0; i < 5000; i += 10 {
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), noise(500)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	reads := atomic.Int64{}
+	hook := func(name string) { // the first are the table's ends
+		if strings.HasSuffix(name, ".sst") && reads.Add(1) == 20 {
+			cancel()
+		}
+	}
+	h.reads.Store(&hook)
+	if err := db.Compact(ctx, cairn.Range{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	if s := db.Stats(); s.CompactedBytes > 0 || s.BackgroundError != nil {
+		t.Errorf("%d bytes were merged, %v", s.CompactedBytes, s.BackgroundError)
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	if s := db.Stats(); s.Tables != 1 || s.Entries != 5000 || s.CompactedBytes == 0 {
+		t.Errorf("%d tables, %d entries, %d bytes merged", s.Tables, s.Entries, s.CompactedBytes)
+	}
+	check(t, db.Close())
+}
+
+// TestNothingLeftBesideASnapshot: what came and went while a snapshot is open leaves nothing, also where tables could go to
+// the last level as they are.
+func TestNothingLeftBesideASnapshot(t *testing.T) {
+	for _, c := range []cairn.Compression{cairn.Balanced, cairn.Fast, cairn.None, cairn.Small} {
+		db := openAt(t, t.TempDir(), &cairn.Options{Memory: 16 << 20, Durability: cairn.Relaxed, Compression: c})
+		for i := range 3000 {
+			check(t, db.Put(fmt.Appendf(nil, "k%05d", i), noise(1000)))
+		}
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+		before := db.Stats().Entries
+		tx, err := db.Begin(false)
+		check(t, err)
+		for i := range 4000 {
+			key := fmt.Appendf(nil, "q%05d", i)
+			check(t, db.Put(key, key))
+			check(t, db.Delete(key))
+		}
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+		if n := db.Stats().Entries; n != before {
+			t.Errorf("%v: %d entries more", c, n-before)
+		}
+		tx.Rollback()
+		check(t, db.Close())
+	}
 }

@@ -86,8 +86,7 @@ type Stats struct {
 	// others, since Open.
 	PageMisses, PageEvictions uint64
 
-	// OpenTransactions counts transactions that have not ended, one-shot writes in
-	// progress included.
+	// OpenTransactions counts transactions that have not ended.
 	OpenTransactions int64
 	// BackgroundError is the last error of background work since Open, nil if there
 	// was none. Work that failed is tried again, unless it matches ErrPoisoned.

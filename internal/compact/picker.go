@@ -342,7 +342,8 @@ func (p *picker) movable(j *Job) bool {
 		return false
 	}
 	for i, t := range source {
-		if i > 0 && !source[i-1].EndsBefore(t.Smallest) || j.Bottommost && p.droppable(t) {
+		useless := t.Deletes > 0 || p.droppable(t) // of deletes a merge leaves only what hides something
+		if i > 0 && !source[i-1].EndsBefore(t.Smallest) || j.Bottommost && useless {
 			return false
 		}
 	}

@@ -246,7 +246,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 		return false, err
 	}
 	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags(e.cfg.WaitingBytes()))
-	return true, e.runJob(&job)
+	return true, e.runJob(&job, e.mustStop)
 }
 
 // ensureManifest makes sure that edits can be written: a store opened clean has
@@ -266,14 +266,14 @@ func (e *Engine) ensureManifest() error {
 	return nil
 }
 
-// runJob merges a job's tables, or moves them where nothing has to be rewritten.
-func (e *Engine) runJob(job *compact.Job) error {
+// runJob merges a job's tables, or moves them where nothing has to be rewritten. stop returns why it has to end.
+func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 	start := time.Now()
 	edit := job.Edit()
 	var tables []*tree.Handle
 	var err error
 	if !job.Move {
-		if tables, err = e.merger.Job(job); err != nil {
+		if tables, err = e.merger.Job(job, stop); err != nil {
 			e.merger.NoteFailed(err)
 			return err
 		}

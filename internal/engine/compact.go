@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,14 +26,14 @@ func (e *Engine) Compact(ctx context.Context, low, high []byte) error {
 	}
 	asked := compact.Asked{Low: low, High: high, LastSeq: last, NextNum: e.ledger.TakeNum()}
 	for ctx.Err() == nil {
-		did, err := e.compactRange(asked)
+		did, err := e.compactRange(ctx, asked)
 		if reserve.IsFull(err) && e.logs.Clear(e.cfg.FS.Remove) {
 			continue
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("compact: %w", reserve.SpaceError(err))
 		}
-		if !did {
+		if !did && err == nil {
 			return nil
 		}
 	}
@@ -76,7 +77,7 @@ func (e *Engine) flushAll(ctx context.Context) (last uint64, err error) {
 }
 
 // compactRange runs one job of a manual compaction.
-func (e *Engine) compactRange(asked compact.Asked) (bool, error) {
+func (e *Engine) compactRange(ctx context.Context, asked compact.Asked) (bool, error) {
 	e.merging.Lock()
 	defer e.merging.Unlock()
 	rs := e.State()
@@ -92,5 +93,5 @@ func (e *Engine) compactRange(asked compact.Asked) (bool, error) {
 	if err := e.ensureManifest(); err != nil {
 		return false, err
 	}
-	return true, e.runJob(&job)
+	return true, e.runJob(&job, func() error { return cmp.Or(ctx.Err(), e.mustStop()) })
 }

@@ -29,7 +29,7 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 		Flushes:      e.counters.Flushes.Load(), Compactions: e.counters.Compactions.Load(),
 		CommittedBytes: e.counters.CommittedBytes.Load(), FlushedBytes: e.counters.FlushedBytes.Load(),
 		CompactedBytes: e.counters.CompactedBytes.Load(), Stalls: time.Duration(e.counters.StallNanos.Load()),
-		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Held() - 1, Recovery: e.recovery,
+		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery,
 	}
 	pages := e.pages.Stats()
 	s.PinnedBytes, s.CacheMisses, s.CacheEvictions = pages.PinnedBytes, pages.Misses, pages.Evictions

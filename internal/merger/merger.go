@@ -117,8 +117,8 @@ func (m *Merger) ofMemory(mems []*tree.Memory, lowest bool) (merge *compact.Merg
 	}, rows
 }
 
-// Job merges the tables of a job.
-func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
+// Job merges the tables of a job. stop returns why that has to end: then nothing is left of it.
+func (m *Merger) Job(job *compact.Job, stop func() error) ([]*tree.Handle, error) {
 	r := m.View.Reader()
 	defer m.View.Done(r)
 	r.Slot.Enter() // only as long as this: the state keeps memtables that are flushed meanwhile
@@ -142,7 +142,7 @@ func (m *Merger) Job(job *compact.Job) ([]*tree.Handle, error) {
 	merge := &compact.Merge{
 		Rows: merging, Tombstones: tombstones, Snapshots: snapshots, Bottom: job.Bottommost,
 		TargetBytes: job.TargetFileBytes, Grandparents: job.Grandparents, GrandparentBytes: job.GrandparentBytes,
-		Check: m.MustStop,
+		Check: stop,
 	}
 	effort := tablefiles.Beside
 	if job.Quick {

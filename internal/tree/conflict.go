@@ -79,8 +79,10 @@ func (rs *State) CheckMemory(reads *mvcc.ReadSet, checked uint64) *mvcc.Conflict
 }
 
 // CheckTables looks for what commits above checked have left in tables. The newest
-// version of a key is always there, deletes included, because compaction keeps
-// what the snapshot that was read tells apart.
+// version of a key is there, deletes included, because compaction keeps what the
+// snapshot that was read tells apart; but where the snapshot had no such key and there is
+// none now it may have left nothing of what came and went between, which a transaction
+// placed now reads the same.
 func (rs *State) CheckTables(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64) (*mvcc.Conflict, error) {
 	for _, h := range rs.Handles {
 		if h.Meta.MaxSeq <= checked {
