@@ -326,8 +326,19 @@ func TestCompactEndsBesideAWriter(t *testing.T) {
 	check(t, <-done)
 }
 
-// TestCompactEndsInAMerge: a context that ends while Compact merges ends that too, and nothing is left of it.
+// TestCompactEndsInAMerge: a context that ends while Compact merges ends that too, and nothing is left of it. Where the
+// machine stands still for long enough the store merges by itself meanwhile: then it is tried again.
 func TestCompactEndsInAMerge(t *testing.T) {
+	for range 20 {
+		if endsInAMerge(t) {
+			return
+		}
+	}
+	t.Error("no merge ended with its context")
+}
+
+func endsInAMerge(t *testing.T) bool {
+	t.Helper()
 	fs := memfs.New()
 	fs.StopJournal()
 	h := &hookFS{FS: fs}
@@ -337,12 +348,12 @@ func TestCompactEndsInAMerge(t *testing.T) {
 		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), noise(1000)))
 	}
 	check(t, db.Close())
-	db, err := cairn.Open("/db", options)
-	check(t, err)
+	db = openAt(t, "/db", options)
 	for i := 0; i < 5000; i += 10 {
 		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), noise(500)))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	reads := atomic.Int64{}
 	hook := func(name string) { // the first are the table's ends
 		if strings.HasSuffix(name, ".sst") && reads.Add(1) == 20 {
@@ -350,17 +361,18 @@ func TestCompactEndsInAMerge(t *testing.T) {
 		}
 	}
 	h.reads.Store(&hook)
-	if err := db.Compact(ctx, cairn.Range{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended with %v", err)
-	}
-	if s := db.Stats(); s.CompactedBytes > 0 || s.BackgroundError != nil {
-		t.Errorf("%d bytes were merged, %v", s.CompactedBytes, s.BackgroundError)
+	err := db.Compact(ctx, cairn.Range{})
+	s, after := db.Stats(), reads.Load()
+	if s.BackgroundError != nil {
+		t.Error(s.BackgroundError)
 	}
 	check(t, db.Compact(t.Context(), cairn.Range{}))
-	if s := db.Stats(); s.Tables != 1 || s.Entries != 5000 || s.CompactedBytes == 0 {
-		t.Errorf("%d tables, %d entries, %d bytes merged", s.Tables, s.Entries, s.CompactedBytes)
+	if s := db.Stats(); s.Tables != 1 || s.Entries != 5000 {
+		t.Errorf("%d tables, %d entries", s.Tables, s.Entries)
 	}
 	check(t, db.Close())
+	ended := errors.Is(err, context.Canceled) && s.CompactedBytes == 0
+	return ended && after > 20 // it was the merge that had read
 }
 
 // TestNothingLeftBesideASnapshot: what came and went while a snapshot is open leaves nothing, also where tables could go to

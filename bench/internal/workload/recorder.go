@@ -91,8 +91,9 @@ func (r *Recorder) Phase(key string, ops int, fn func() error) (Span, error) {
 }
 
 // Reads is Phase for work that changes nothing: all of it is done again and again until
-// atLeast is over, and counts from the first; of the CPU time of all passes one pass's is counted. On a shared machine what takes some
-// milliseconds takes twice as long while others use the same core.
+// atLeast is over, and counts from the first; of their CPU time one pass's is counted. On a
+// shared machine what takes some milliseconds takes twice as long while others use the same
+// core.
 func (r *Recorder) Reads(key string, ops int, atLeast time.Duration, fn func() error) error {
 	passes := 0
 	before := readUsage()
