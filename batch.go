@@ -35,7 +35,8 @@ func (b *Batch) Delete(key []byte) {
 }
 
 // DeleteRange adds the removal of every key in r, those put by the batch before
-// included. An empty range, one whose Low is not below its High, adds nothing.
+// included. An empty range, one whose Low is not below its High, adds nothing; a bound that is
+// too long for a key is ErrKeyTooLarge, though, as in Tx.DeleteRange.
 func (b *Batch) DeleteRange(r Range) {
 	if !b.check(checkRange(r)) {
 		return

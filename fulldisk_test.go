@@ -276,3 +276,90 @@ func TestNoSegmentWhereThereIsSpace(t *testing.T) {
 	f.Heal()
 	check(t, db.Delete(b("key00000")))
 }
+
+// TestFirstCommitsOnASmallDisk: a store that held little put nothing aside for the flush of a commit that was much:
+// it was acknowledged, Close found no space for its table, and neither did any Open after that, so that
+// nothing could be deleted.
+func TestFirstCommitsOnASmallDisk(t *testing.T) {
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for _, size := range []int{20_000, 200_000, 300_000, 700_000, 2_000_000} {
+			t.Run(fmt.Sprintf("%v, commits of %d", d, size), func(t *testing.T) {
+				t.Parallel()
+				for disk := int64(1 << 20); disk < 8<<20; disk += 333_333 {
+					m := memfs.New()
+					m.StopJournal()
+					m.SetCapacity(disk)
+					o := &cairn.Options{FS: m, Durability: d}
+					if err := fillAndReopen(t, o, size); err != nil {
+						t.Fatalf("a disk of %d bytes: %v; %d of them are used", disk, err, m.Used())
+					}
+				}
+			})
+		}
+	}
+}
+
+// fillAndReopen puts values of a size into a new store until there is no space, and returns what goes wrong when it is
+// closed, opened and emptied, unless it holds little, for which nothing is put aside.
+func fillAndReopen(t *testing.T, o *cairn.Options, size int) error {
+	db, err := cairn.Open("/db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, value := 0, noise(size)
+	for err == nil {
+		if err = db.Put(fmt.Append(nil, n), value); err == nil {
+			n++
+		}
+	}
+	expect(t, err, cairn.ErrNoSpace)
+	err = db.Close()
+	if n*size <= 256<<10 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	if db, err = cairn.Open("/db", o); err != nil {
+		return err
+	}
+	for i := range n {
+		wantValue(t, db, fmt.Sprint(i), string(value))
+	}
+	check(t, db.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{}) }))
+	check(t, db.Close())
+	db = openAt(t, "/db", o)
+	if err := db.Put(b("after"), value[:1000]); err != nil {
+		return fmt.Errorf("a put after everything was deleted: %w", err)
+	}
+	return db.Close()
+}
+
+// TestLargeCommitOnASmallDisk: the log has no space for a large commit beside what is put aside for the flush of its segment, but as
+// tables it fits. These found no space either: what had been put aside for that segment stayed so.
+func TestLargeCommitOnASmallDisk(t *testing.T) {
+	for _, kind := range []string{"put", "batch", "update"} {
+		t.Run(kind, func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			m.SetCapacity(32 << 20)
+			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 30})
+			check(t, db.Put(b("before"), noise(300_000)))
+			key, value := b("large"), noise(20<<20)
+			var err error
+			switch kind {
+			case "put":
+				err = db.Put(key, value)
+			case "batch":
+				var batch cairn.Batch
+				batch.Put(key, value)
+				err = db.Write(&batch)
+			default:
+				err = db.Update(func(tx *cairn.Tx) error { return tx.Put(key, value) })
+			}
+			check(t, err)
+			wantValue(t, db, "large", string(value))
+			check(t, db.Close())
+		})
+	}
+}

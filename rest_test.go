@@ -326,6 +326,22 @@ func TestCompactEndsBesideAWriter(t *testing.T) {
 	check(t, <-done)
 }
 
+// TestCompactJoinsWhatItMade: Compact merges piece by piece where there is little memory. What compresses well was left as a
+// small table for each piece.
+func TestCompactJoinsWhatItMade(t *testing.T) {
+	for range 10 {
+		db := openAt(t, "/db", &cairn.Options{FS: memfs.New(), Memory: 1 << 20, Durability: cairn.Relaxed})
+		for i := range 6000 {
+			check(t, db.Put(fmt.Appendf(nil, "k%05d", i), bytes.Repeat([]byte{byte(i)}, 3000)))
+		}
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+		if s := db.Stats(); s.Tables > 3 || s.CompactionDebt > 0 { // fewer are not worth it
+			t.Errorf("%d tables of %d bytes, of which %d are to be merged", s.Tables, s.DiskBytes-s.LogBytes, s.CompactionDebt)
+		}
+		check(t, db.Close())
+	}
+}
+
 // TestCompactEndsInAMerge: a context that ends while Compact merges ends that too, and nothing is left of it. Where the
 // machine stands still for long enough the store merges by itself meanwhile: then it is tried again.
 func TestCompactEndsInAMerge(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // What a store does when the disk is full, and with the space that is put aside for that (package reserve).
@@ -40,6 +41,37 @@ func (e *Engine) removeFiles() {
 	e.buffers.AwaitUnmapped()
 	e.logs.Remove(e.cfg.FS.Remove, e.ledger.TakeObsolete())
 	e.logs.Clear(e.cfg.FS.Remove)
+}
+
+// holdsLittle reports whether the store, with so many bytes more, holds so little that no space is put aside for it.
+func (e *Engine) holdsLittle(more int) bool {
+	return e.counters.CommittedBytes.Load()+int64(more)+e.State().TableBytes() <= tree.LittleBytes
+}
+
+// secured reports whether space is put aside for the flush of the active memtable, to which w is about to be added,
+// or none is needed, and puts it aside if not: then look again. commit.mu is held; it may be let go of.
+func (e *Engine) secured(w *Write) (bool, error) {
+	c := &e.commit
+	if m := c.mem; !m.Little || e.holdsLittle(w.Bytes) || w.fewDeletes() {
+		return true, nil
+	}
+	if c.preparing { // which may put it aside, or take it
+		c.cond.Wait()
+		return false, nil
+	}
+	c.preparing = true
+	m, size := c.mem, c.mem.Seg.Capacity()
+	c.mu.Unlock()
+	err := e.reserve.ForMade(size)
+	if reserve.IsFull(err) {
+		e.removeFiles()
+		err = e.reserve.ForMade(size)
+	}
+	c.mu.Lock()
+	m.Little = err != nil
+	c.preparing = false
+	c.cond.Broadcast()
+	return false, reserve.SpaceError(err)
 }
 
 // fewDeletes reports whether w only deletes, which makes room and is let pass where others are not, and is no

@@ -30,7 +30,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 	}
 	fits := c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count)
 	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
-		return true, nil
+		return e.secured(w)
 	}
 	need := wal.OverheadBytes + frame.PaddedBytes(n)
 	if !w.fewDeletes() && e.lacksRoom(need) { // a small segment may be there for deletes only
@@ -47,7 +47,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 	if e.asleep.Load() {
 		signal(e.wakeMerge)
 	}
-	return true, nil
+	return e.secured(w)
 }
 
 // makeSegment is makeRoom for a frame of n bytes that has to begin a segment: it
@@ -214,19 +214,19 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		if old != nil {
 			e.dropSpare(old)
 		}
-		m, err := e.newMemory(plan, largest)
+		m, err := e.newMemory(plan, need, largest)
 		if reserve.IsFull(err) {
 			e.removeFiles()
-			m, err = e.newMemory(plan, largest)
+			m, err = e.newMemory(plan, need, largest)
 		}
 		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
 			plan.Size, plan.Records = max(plan.Size/2&^4095, least), max(plan.Records/2, count+tree.MinSegment/1024)
-			m, err = e.newMemory(plan, largest)
+			m, err = e.newMemory(plan, need, largest)
 		}
 		if reserve.IsFull(err) && mayBeSmall {
 			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
 			plan.Records = max(plan.Size/16, count) + 64
-			if m, err = e.newMemory(plan, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
+			if m, err = e.newMemory(plan, need, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
 				m, err = e.segments.Make(plan)
 			}
 		}
@@ -255,13 +255,16 @@ func (e *Engine) shared(m *tree.Memory) (*tree.Memory, error) {
 }
 
 // newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there
-// is, and its memtable. No lock is held.
-func (e *Engine) newMemory(p segments.Plan, largest int64) (m *tree.Memory, err error) {
-	little := e.counters.CommittedBytes.Load()+e.State().TableBytes() <= tree.LittleBytes
+// is, and its memtable. Its first commit takes need bytes. No lock is held.
+func (e *Engine) newMemory(p segments.Plan, need int, largest int64) (m *tree.Memory, err error) {
+	little := e.holdsLittle(need)
 	err = e.reserve.ForSegment(p.Size, largest, little, func() error {
 		m, err = e.segments.Make(p)
 		return err
 	})
+	if m != nil {
+		m.Little = little
+	}
 	return m, err
 }
 

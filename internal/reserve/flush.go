@@ -16,21 +16,36 @@ func ForFlush(segment int64) int64 { return segment*5/4 + slack }
 
 // ForSegment makes a segment of the given size, with space put aside for its flush, and that of
 // the largest there is. That space cannot be given to a flush until the segment is there: it would take it. Nothing
-// is put aside for a store that holds little, nor for a segment in what was lent to deletes.
+// is put aside for a store that holds little, nor for a segment in what was lent to deletes; nor does anything stay so
+// for one that there is no space for.
 func (s *Space) ForSegment(size int, largest int64, little bool, create func() error) error {
 	if lent := s.lent.Swap(0); little || int64(size) <= lent {
 		return create()
 	}
+	err := s.hold(max(int64(size), largest), create)
+	if vfs.IsNoSpace(err) {
+		s.Shrink(ForFlush(largest))
+	}
+	return err
+}
+
+// ForMade puts space aside for the flush of a segment that was made for a store that held little.
+func (s *Space) ForMade(size int) error {
+	return s.hold(int64(size), func() error { return nil })
+}
+
+// hold is Hold for the flush of a segment. Where space cannot be put aside at all there is none.
+func (s *Space) hold(segment int64, use func() error) error {
 	held := false
-	err := s.Hold(ForFlush(max(int64(size), largest)), func() error {
+	err := s.Hold(ForFlush(segment), func() error {
 		held = true
 		s.given.Store(false)
-		return create()
+		return use()
 	})
 	if held || vfs.IsNoSpace(err) {
 		return err
 	}
-	return create() // other errors: then there is none
+	return use()
 }
 
 // Lend gives all of the space back, so that the next segment, which only deletes are for, may take a fifth of it, or
