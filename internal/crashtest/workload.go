@@ -52,6 +52,7 @@ var Workloads = []*Workload{
 	{Name: "segment-change-mapped", Relaxed: true, Mapped: true, Concurrent: true, Do: gathering(segmentChange)},
 	{Name: "provisional-mapped", Relaxed: true, Mapped: true, Do: opened(provisional)},
 	{Name: "rest-mapped", Relaxed: true, Mapped: true, Do: opened(rest)},
+	{Name: "rest-mixed-mapped", Relaxed: true, Mapped: true, Do: opened(restMixed)},
 	{Name: "scanned-mapped", Relaxed: true, Mapped: true, Do: opened(scanned)},
 	{Name: "large-mapped", Relaxed: true, Mapped: true, Do: opened(largeTransaction)},
 	{Name: "failed-write", Failing: true, Do: opened(failedWrite)},
@@ -201,6 +202,20 @@ func rest(r *Run) {
 		steps(r, round*100, 5, 9000) // in one segment, mostly: then the store rests at once
 		r.Rest()
 		steps(r, round*100+50, 1, 50)
+	}
+}
+
+// restMixed has the store rest behind relaxed commits and more durable ones: the segment that was made for the former is not
+// needed any more, and the next one is made for the latter.
+func restMixed(r *Run) {
+	for round := range 3 {
+		steps(r, round*100, 5, 9000)
+		time.Sleep(5 * time.Millisecond) // for the next segment
+		for i := range 12 {
+			r.CommitAs(true, step(r, round*100+10+i, 50)...)
+		}
+		r.Rest()
+		r.CommitAs(true, step(r, round*100+50, 50)...)
 	}
 }
 

@@ -146,7 +146,7 @@ func (l *Log) SyncForSegment() error {
 	switch {
 	case !l.Ledger.Live(): // a new manifest syncs the directory itself, before it counts
 		return nil
-	case l.Ledger.FirstProvisional() == 0:
+	case l.Ledger.State().FirstProvisional() == 0:
 		return l.Ledger.SyncDir()
 	}
 	l.Commits.Lock()

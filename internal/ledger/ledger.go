@@ -80,6 +80,7 @@ func (l *Ledger) TakeNum() uint64 {
 func (l *Ledger) Append(edit *manifest.Edit) (uint64, error) {
 	edit.NextFileNum = l.next
 	ordinal, err := l.log.Append(edit)
+	l.noteProvisional() // the log may begin behind it now
 	l.Edited()
 	return ordinal, l.note(err)
 }
