@@ -25,6 +25,6 @@
 //
 // # Lifetimes
 //
-// Rows keep no memtable and no table: the State that they are read with does. It needs a store to
-// have one, so the tests are those of package txn (sorted_test.go).
+// Rows keep no memtable and no table: the State that they are read with does. How they are used while
+// it is replaced is tested in package txn (sorted_test.go).
 package sorted

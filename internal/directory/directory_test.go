@@ -1,0 +1,253 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+func newDisk(t *testing.T, dir string) (*memfs.FS, *faultfs.FS) {
+	t.Helper()
+	disk := memfs.New()
+	if err := disk.MkdirAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	return disk, faultfs.New(disk)
+}
+
+func TestMake(t *testing.T) {
+	disk, _ := newDisk(t, "/a/b")
+	if err := disk.WriteFile("/a/file", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir      string
+		readOnly bool
+		made     int
+		err      error
+	}{
+		{"/a/b/db", true, 0, fs.ErrNotExist},
+		{"/a/b/db", false, 1, nil},
+		{"/a/b/db", false, 0, nil},
+		{"/a/b/db", true, 0, nil},
+		{"/a/b/c/d/db", false, 3, nil},
+		{"/a/file", false, 0, fs.ErrInvalid},
+		{"/a/file", true, 0, fs.ErrInvalid},
+	} {
+		made, err := Make(disk, c.dir, c.readOnly)
+		if made != c.made || !errors.Is(err, c.err) {
+			t.Errorf("%s, read-only %v: %d made, %v; want %d, %v", c.dir, c.readOnly, made, err, c.made, c.err)
+		}
+		if info, err := disk.Stat(c.dir); (err == nil && info.Dir) != (c.err == nil) {
+			t.Errorf("%s, read-only %v: %+v, %v", c.dir, c.readOnly, info, err)
+		}
+	}
+}
+
+// TestSyncParents: the directories above are synced up to the root, and what was made here has to be.
+func TestSyncParents(t *testing.T) {
+	for _, c := range []struct {
+		made int
+		name string // of the directory that cannot be synced
+		err  error
+		want bool // it is an error
+	}{
+		{0, "", nil, false},
+		{0, "b", syscall.EIO, true}, // the store's directory may have been made a moment ago
+		{0, "b", fs.ErrPermission, false},
+		{0, "a", syscall.EIO, false},
+		{1, "b", fs.ErrPermission, true},
+		{1, "a", syscall.EIO, false},
+		{2, "a", syscall.EIO, true},
+		{2, "/", syscall.EIO, false},
+		{3, "/", fs.ErrPermission, true},
+	} {
+		_, disk := newDisk(t, "/a/b/db")
+		if c.name != "" {
+			disk.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Name: c.name, Do: faultfs.Fail(c.err)})
+		}
+		disk.StartTrace()
+		wait := SyncParents(disk, "/a/b/db", c.made)
+		for range 2 {
+			if err := wait(); errors.Is(err, c.err) != (c.want || c.err == nil) {
+				t.Errorf("%d made, %q fails with %v: %v", c.made, c.name, c.err, err)
+			}
+		}
+		var synced []string
+		for _, e := range disk.Trace(faultfs.SyncDir) {
+			synced = append(synced, e.Name)
+		}
+		if want := []string{"/a/b", "/a", "/"}; !c.want && !slices.Equal(synced, want) {
+			t.Errorf("%d made: synced %v, want %v", c.made, synced, want)
+		}
+	}
+}
+
+// TestLock: who writes is alone, and waits for others as long as it may; a read-only store makes no lock file.
+func TestLock(t *testing.T) {
+	disk, _ := newDisk(t, "/db")
+	if lock, err := Lock(disk, "/db", true, 0); lock != nil || err != nil {
+		t.Errorf("read-only, where there is no lock file: %v, %v", lock, err)
+	}
+	if names, err := disk.List("/db"); len(names) != 0 || err != nil {
+		t.Errorf("read-only made %v, %v", names, err)
+	}
+	first, err := Lock(disk, "/db", false, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, timeout := range []time.Duration{0, 15 * time.Millisecond} {
+		for _, readOnly := range []bool{false, true} {
+			if lock, err := Lock(disk, "/db", readOnly, timeout); lock != nil || !errors.Is(err, vfs.ErrLocked) {
+				t.Errorf("locked twice, read-only %v: %v, %v", readOnly, lock, err)
+			}
+		}
+	}
+	tries := &waitedFor{FS: disk, second: func() { first.Close() }}
+	second, err := Lock(tries, "/db", true, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := Lock(disk, "/db", true, 0)
+	if err != nil {
+		t.Fatalf("a lock that is shared: %v", err)
+	}
+	if err := errors.Join(second.Close(), third.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitedFor is a disk whose lock is tried more than once.
+type waitedFor struct {
+	vfs.FS
+	tries  int
+	second func() // is called before it is tried the second time
+}
+
+func (w *waitedFor) Lock(name string, shared bool) (held io.Closer, err error) {
+	if w.tries++; w.tries == 2 {
+		w.second()
+	}
+	return w.FS.Lock(name, shared)
+}
+
+// TestLockFails: an error that time does not help is returned at once.
+func TestLockFails(t *testing.T) {
+	_, disk := newDisk(t, "/db")
+	locks := disk.Add(faultfs.Rule{Kinds: faultfs.Lock, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+	if lock, err := Lock(disk, "/db", false, time.Hour); lock != nil || !errors.Is(err, syscall.EIO) || locks.Seen() != 1 {
+		t.Errorf("%v, %v after %d tries", lock, err, locks.Seen())
+	}
+}
+
+// What store returns names of. Each file begins with what says whose it is.
+var (
+	kept = map[string]string{
+		"CURRENT": "cairn 1", "LOCK": "", "MANIFEST-000005": "cairnMAN", "000006.log": "cairnLOG", "000007.sst": "cairnSST",
+		"000008.log": "a log of others", "000009.sst": "not ours", "MANIFEST-000001": "of others", "000010.tmp": "of an editor",
+		"000011.txt": "cairnLOG", "log": "", "12.log": "",
+		"000013.sst": "cairnSST", // needed all the same
+	}
+	needless = map[string]string{"000014.tmp": "cairn 1", "000015.tmp": "", "RESERVE": "\x00\x00"}
+	earlier  = map[string]string{"MANIFEST-000002": "cairnMAN", "000003.log": "cairnLOG", "000004.log": "", "000016.sst": "\x00\x00\x00\x00"}
+)
+
+// store is a directory of all of these and a state that needs some. A directory has a name like a log's.
+func store(t *testing.T) (*memfs.FS, *faultfs.FS, *manifest.State, []string) {
+	t.Helper()
+	disk, faults := newDisk(t, "/db/000012.log")
+	for _, files := range []map[string]string{kept, needless, earlier} {
+		for name, data := range files {
+			if err := disk.WriteFile("/db/"+name, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	names, err := disk.List("/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := manifest.NewState(base.NewID())
+	s.Manifest, s.Segments = 5, []manifest.Segment{{Num: 6}}
+	s.Version.Levels[manifest.Bottom] = []*base.TableMeta{{Num: 7}}
+	return disk, faults, s, append(names, "000099.sst") // which has gone by now
+}
+
+// TestClean: what is not the store's, and what it needs, stays; what an earlier state may need goes only when it is
+// confirmed that there is none.
+func TestClean(t *testing.T) {
+	full := fmt.Errorf("confirm: %w", base.ErrNoSpace)
+	for _, c := range []struct {
+		what    string
+		confirm func() error
+		earlier bool  // what an earlier state may need is left
+		err     error // of Clean
+	}{
+		{"none to confirm", nil, false, nil},
+		{"confirmed", func() error { return nil }, false, nil},
+		{"full", func() error { return full }, true, nil},
+		{"poisoned", func() error { return fmt.Errorf("%w: %w", base.ErrPoisoned, full) }, true, base.ErrPoisoned},
+		{"failed", func() error { return syscall.EIO }, true, syscall.EIO},
+	} {
+		disk, faults, s, names := store(t)
+		removed, confirmed := faults.Add(faultfs.Rule{Kinds: faultfs.Remove}), 0
+		confirm := func() error {
+			confirmed++
+			if removed.Seen() != int64(len(needless)) {
+				t.Errorf("%s: %d files removed before it is confirmed", c.what, removed.Seen())
+			}
+			return c.confirm()
+		}
+		if c.confirm == nil {
+			confirm = nil
+		}
+		needed := func(kind base.FileType, num uint64) bool { return kind == base.FileTable && num == 13 }
+		if err := Clean(faults, "/db", s, names, needed, confirm); !errors.Is(err, c.err) || (c.confirm != nil) != (confirmed == 1) {
+			t.Errorf("%s: %v, confirmed %d times", c.what, err, confirmed)
+		}
+		want := []string{"000012.log"} // the directory
+		for name := range kept {
+			want = append(want, name)
+		}
+		for name := range earlier {
+			if c.earlier {
+				want = append(want, name)
+			}
+		}
+		slices.Sort(want)
+		if got, err := disk.List("/db"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v is left, want %v; %v", c.what, got, want, err)
+		}
+	}
+}
+
+// TestCleanFails: a file that cannot be removed is an error, one that cannot be looked at stays.
+func TestCleanFails(t *testing.T) {
+	for _, name := range []string{"000014.tmp", "000003.log"} {
+		_, faults, s, names := store(t)
+		faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: name, Do: faultfs.Fail(fs.ErrPermission)})
+		confirm := func() error { return nil }
+		if err := Clean(faults, "/db", s, names, nil, confirm); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s cannot be removed: %v", name, err)
+		}
+		disk, faults, s, names := store(t)
+		faults.Add(faultfs.Rule{Kinds: faultfs.Read, Name: name, Do: faultfs.Fail(syscall.EIO)})
+		if err := Clean(faults, "/db", s, names, nil, confirm); err != nil {
+			t.Errorf("%s cannot be read: %v", name, err)
+		}
+		if _, err := disk.Stat("/db/" + name); err != nil {
+			t.Errorf("%s cannot be read, and was removed: %v", name, err)
+		}
+	}
+}

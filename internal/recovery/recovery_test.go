@@ -1,0 +1,680 @@
+package recovery
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/cache"
+	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/ledger"
+	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/merger"
+	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/table"
+	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/internal/view"
+	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+const size = 4096 // of a segment
+
+// written is a store that is not closed.
+type written struct {
+	*testing.T
+	disk *memfs.FS
+	ledger.Ledger
+	segs []*wal.Segment
+	seq  uint64 // of the next entry
+}
+
+func newWritten(t *testing.T) *written {
+	t.Helper()
+	w := &written{T: t, disk: memfs.New(), seq: 1}
+	w.ok(errors.Join(w.disk.MkdirAll("/db"), w.disk.SyncDir("/")))
+	w.FS, w.Dir, w.Obsolete, w.Edited = w.disk, "/db", new(obsolete.Files), func() {}
+	w.Poison = func(err error) { t.Error(err) }
+	w.Start(manifest.NewState(base.NewID()), 1)
+	t.Cleanup(func() {
+		for _, s := range w.segs {
+			s.Close()
+		}
+		w.Close()
+	})
+	return w
+}
+
+func (w *written) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func path(num uint64) string { return base.FilePath("/db", base.FileLog, num) }
+
+// begin makes a segment without a link.
+func (w *written) begin(provisional bool) *wal.Segment {
+	w.Helper()
+	w.Lock()
+	defer w.Unlock()
+	num := w.NewNum()
+	s, err := wal.Create(w.disk, path(num), num, w.Store, make([]byte, size), false)
+	if err == nil && !provisional {
+		err = w.SyncDir()
+	}
+	w.ok(err)
+	w.ok(w.Record(manifest.Segment{Num: num, File: s.File}, provisional))
+	w.segs = append(w.segs, s)
+	return s
+}
+
+// segment makes a segment that continues the last one.
+func (w *written) segment(provisional bool) *wal.Segment {
+	w.Helper()
+	end, sum := wal.Position(0), uint32(0)
+	if n := len(w.segs); n > 0 {
+		end, sum = w.segs[n-1].Tail()
+	}
+	s := w.begin(provisional)
+	s.Link(end, 0, sum)
+	w.ok(s.WriteOut())
+	return s
+}
+
+// frame appends a frame to a segment, and syncs it.
+func (w *written) frame(s *wal.Segment, h frame.Header, payload []byte) {
+	w.Helper()
+	h.Seq = w.seq
+	s.Append(h, payload)
+	w.ok(errors.Join(s.WriteOut(), s.Sync()))
+	w.seq += uint64(h.Count)
+}
+
+// commit appends a commit of puts to a segment, with a durable mark.
+func (w *written) commit(s *wal.Segment, durable wal.Position, keys ...string) {
+	w.Helper()
+	w.frame(s, frame.Header{Kind: frame.KindCommit, Count: uint32(len(keys)), Durable: uint64(durable)}, puts(keys...))
+}
+
+func puts(keys ...string) (payload []byte) {
+	for _, k := range keys {
+		payload = frame.AppendEntry(payload, base.KindPut, []byte("\x00"+k), []byte(k))
+	}
+	return payload
+}
+
+// private makes a table of a large transaction with a key, and returns the frame's payload.
+func (w *written) private(key string) (payload []byte) {
+	w.Helper()
+	w.Lock()
+	defer w.Unlock()
+	num := w.NewNum()
+	f, err := w.disk.Create(base.FilePath("/db", base.FileTable, num))
+	w.ok(err)
+	t := table.NewWriter(f, table.WriterOptions{Num: num, Store: w.Store})
+	w.ok(t.Add([]byte("\x00"+key), 0, base.KindPut, []byte(key)))
+	meta, err := t.Finish()
+	w.ok(err)
+	w.ok(w.SyncDir())
+	tablefiles.Resequence(&meta, w.seq)
+	return (&manifest.Edit{Added: []manifest.Added{{Run: w.seq, Table: &meta}}}).Append(nil)
+}
+
+// stray returns a segment with a commit that no manifest names.
+func (w *written) stray(num uint64, provisional bool) []byte {
+	id, payload := base.NewID(), puts("stray")
+	b := base.AppendFileHeader(nil, base.FileHeader{Type: base.FileLog, Version: 1, File: id, Store: w.Store, Num: num, Provisional: provisional})
+	b = append(b, make([]byte, size-len(b))...)
+	at := b[base.FileHeaderBytes:][:frame.PaddedBytes(len(payload))]
+	copy(at[frame.HeaderBytes:], payload)
+	frame.Put(at, frame.NewIdentity(id), base.FileHeaderBytes, len(payload), frame.Header{Kind: frame.KindCommit, Seq: w.seq, Count: 1})
+	return b
+}
+
+// three is a log of three segments. marks has each commit say that what was before it is durable.
+func three(t *testing.T, marks bool) *written {
+	t.Helper()
+	w := newWritten(t)
+	for _, keys := range []string{"ab", "cd", "ef"} {
+		s := w.segment(false)
+		for _, k := range keys {
+			durable, _ := s.Tail()
+			if !marks {
+				durable = 0
+			}
+			w.commit(s, durable, string(k), string(k)+"2")
+		}
+	}
+	return w
+}
+
+// replayed is a recovery of what is on a disk.
+type replayed struct {
+	Log
+	t       *testing.T
+	budget  *arena.Budget
+	view    view.View
+	pages   *cache.Cache
+	next    uint64
+	flushed []int // how many memtables became a run at a time
+}
+
+// open prepares the recovery of a store.
+func open(t *testing.T, disk vfs.FS, readOnly bool) *replayed {
+	t.Helper()
+	r := &replayed{t: t, budget: arena.NewBudget(64 << 20)}
+	state, err := manifest.Recover(disk, "/db", readOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := disk.List("/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.view.Init(1<<20, func(int64) {})
+	r.pages = cache.New(r.budget, r.view.Epochs)
+	r.next = manifest.FirstFreeNum(names, state)
+	buffers := tree.NewBuffers(r.budget)
+	newNum := func() uint64 { r.next++; return r.next - 1 }
+	tables := &tablefiles.Files{
+		FS: disk, Dir: "/db", Store: state.Store, Pages: r.pages, Budget: r.budget, NewNum: newNum,
+		Raw: func() int64 { return 0 }, SyncDir: func() error { return disk.SyncDir("/db") },
+	}
+	m := &merger.Merger{View: &r.view, Tables: tables, MustStop: func() error { return nil }}
+	r.Log = Log{
+		FS: disk, Dir: "/db", Store: state.Store, ReadOnly: readOnly, Arenas: buffers.Pool, Tables: tables,
+		FreeMemory: buffers.Free, Withdraw: m.Withdraw, Together: 1 << 20, NewNum: newNum,
+		NextFileNum: func() uint64 { return r.next }, Progress: func(int64, int64) {}, State: state,
+		WriteMemory: func(mems []*tree.Memory, bottom bool) ([]*tree.Handle, error) {
+			r.flushed = append(r.flushed, len(mems))
+			return m.FlushReplayed(mems, bottom)
+		},
+	}
+	t.Cleanup(func() {
+		buffers.Close()
+		r.pages.Close()
+	})
+	return r
+}
+
+// run runs the recovery, and fails if memory or tables are left that nobody knows of.
+func (r *replayed) run() error {
+	r.t.Helper()
+	names, err := r.FS.List("/db")
+	if err == nil {
+		err = r.Run(names)
+	}
+	held := int64(0)
+	for _, l := range r.Layers {
+		if l.Mem != nil && err == nil {
+			held += int64(cap(l.Mem.Buf) + cap(l.Mem.Memory()))
+		}
+	}
+	if used := r.budget.UsedBy(arena.ClassMemtable) - r.Arenas.Spare(); used != held {
+		r.t.Errorf("%v: %d bytes are in use, %d of them for layers", err, used, held)
+	}
+	if err != nil {
+		r.Withdraw(r.Written, err)
+		r.Written = nil
+	}
+	return err
+}
+
+// contents returns the keys that there are, in order, and closes everything: those of layers, or of what the manifest
+// names. Tests commit keys in order, so the sequence of one, where it is kept, is its place among all.
+func (r *replayed) contents() string {
+	r.t.Helper()
+	seqs := map[string]uint64{}
+	for _, l := range r.Layers {
+		for i := 0; l.Mem != nil && i < l.Mem.Len(); i++ {
+			seqs[string(l.Mem.Key(uint32(i)))] = l.Mem.FirstSeq() + uint64(i)
+		}
+	}
+	tables := append(r.Opened, r.Written...)
+	if !r.ReadOnly {
+		for _, h := range tables {
+			h.Reader.Close()
+		}
+		state, err := manifest.Recover(r.FS, "/db", true)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		tables = nil
+		for _, m := range state.Version.Tables() {
+			h, err := r.Tables.OpenListed(m)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			tables = append(tables, h)
+		}
+		r.NextSeq = state.LastSeq + 1
+	}
+	for _, h := range tables {
+		it := h.NewIter(nil, table.IterOptions{})
+		for ok := it.First(); ok; ok = it.Next() {
+			seqs[string(it.Key())] = it.Seq()
+		}
+		if it.Err() != nil {
+			r.t.Error(it.Err())
+		}
+		it.Close()
+		h.Reader.Close()
+	}
+	r.dropLayers()
+	var keys []string
+	for i, key := range slices.Sorted(maps.Keys(seqs)) {
+		if seq := seqs[key]; seq != 0 && int(r.NextSeq-seq) != len(seqs)-i {
+			r.t.Errorf("%q has sequence %d", key, seq)
+		}
+		keys = append(keys, key[1:])
+	}
+	return strings.Join(keys, " ")
+}
+
+// want recovers a store as often as there are ways to, and compares with the keys it must have.
+func want(t *testing.T, what string, disk *memfs.FS, keys string) {
+	t.Helper()
+	for _, readOnly := range []bool{true, false} {
+		for _, together := range []int64{1 << 20, 1} {
+			disk := disk.Clone()
+			before := disk.Hash()
+			r := open(t, disk, readOnly)
+			r.Together = together
+			if err := r.run(); err != nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			next := r.NextSeq
+			if got := r.contents(); got != keys {
+				t.Errorf("%s, read-only %v, %d together: %q, want %q", what, readOnly, together, got, keys)
+			}
+			if readOnly {
+				if disk.Hash() != before {
+					t.Errorf("%s: read-only, and the disk has changed", what)
+				}
+				continue
+			}
+			state, err := manifest.Recover(disk.Crash(memfs.SyncedOnly()), "/db", false)
+			if err != nil || !state.Clean || len(state.Segments) > 0 || state.LastSeq+1 != next || state.Dropped != r.Dropped() {
+				t.Errorf("%s: what is durable then is %+v, %v", what, state, err)
+			}
+		}
+	}
+}
+
+// refused checks that a store is taken for damaged, and nothing is changed.
+func refused(t *testing.T, what string, disk *memfs.FS) {
+	t.Helper()
+	for _, readOnly := range []bool{true, false} {
+		before := disk.Hash()
+		if err := open(t, disk, readOnly).run(); !errors.Is(err, base.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if disk.Hash() != before {
+			t.Errorf("%s: damage changes something, read-only %v", what, readOnly)
+		}
+	}
+}
+
+// TestOrder: the log is what links say it is, in their order. What they pass over is void, as is a segment that
+// nothing was written to.
+func TestOrder(t *testing.T) {
+	w := newWritten(t)
+	first := w.segment(false)
+	w.commit(first, 0, "a", "b")
+	good, sum := first.Tail()
+	w.commit(first, 0, "failed")
+	w.commit(w.segment(false), 0, "failed too")
+	w.seq = 3
+	next := w.begin(false)
+	next.Link(good, good, sum)
+	w.commit(next, good, "c")
+	w.begin(false)
+	want(t, "a round that failed", w.disk, "a b c")
+	want(t, "no commits at all", newEmpty(t).disk, "")
+	want(t, "three segments", three(t, true).disk, "a a2 b b2 c c2 d d2 e e2 f f2")
+}
+
+func newEmpty(t *testing.T) *written {
+	w := newWritten(t)
+	w.segment(false)
+	return w
+}
+
+// TestTogether: memtables become runs as large as they may be, the oldest first.
+func TestTogether(t *testing.T) {
+	w := three(t, false)
+	each := w.segs[0].Appended() // about
+	for together, runs := range map[int64][]int{1: {1, 1, 1}, 2*each + 16: {2, 1}, 3*each + 16: {3}} {
+		r := open(t, w.disk.Clone(), false)
+		r.Together = together
+		if err := r.run(); err != nil || !slices.Equal(r.flushed, runs) {
+			t.Errorf("%d bytes together: runs of %v memtables, want %v; %v", together, r.flushed, runs, err)
+		}
+		r.contents()
+	}
+}
+
+// TestTornTail cuts the log in every frame: what was before is there, all behind it is dropped, and that is told.
+// Where a mark says that it was durable, it is damage.
+func TestTornTail(t *testing.T) {
+	const keys = "a a2 b b2 c c2 d d2 e e2 f f2"
+	for _, marks := range []bool{false, true} {
+		w := three(t, marks)
+		for i, s := range w.segs {
+			end, _ := s.Tail()
+			frame := (end.Offset() - int64(wal.OverheadBytes)) / 2
+			for n := range 2 {
+				disk := w.disk.Clone()
+				what := fmt.Sprintf("segment %d is cut in frame %d, marks %v", i, n, marks)
+				if err := disk.Corrupt(path(s.Num), end.Offset()-frame*int64(2-n)+50, 1); err != nil {
+					t.Fatal(err)
+				}
+				if last := i == 2 && n == 1; marks && !last {
+					refused(t, what, disk)
+					continue
+				}
+				left := strings.Join(strings.Fields(keys)[:4*i+2*n], " ")
+				want(t, what, disk, left)
+				r := open(t, disk, true)
+				if err := r.run(); err != nil || r.Dropped().Bytes == 0 || r.Dropped().From>>32 != s.Num {
+					t.Errorf("%s: dropped %+v, %v", what, r.Dropped(), err)
+				}
+				r.dropLayers()
+			}
+		}
+	}
+}
+
+// TestMissing: a segment that a power cut has taken away, or a part of it, ends the log if it was provisional, and is
+// damage else. What is left of it counts as dropped.
+func TestMissing(t *testing.T) {
+	for what, lose := range map[string]func(disk *memfs.FS, name string) error{
+		"no file":   func(disk *memfs.FS, name string) error { return disk.Remove(name) },
+		"empty":     func(disk *memfs.FS, name string) error { return disk.Truncate(name, 0) },
+		"no header": func(disk *memfs.FS, name string) error { return disk.WriteFile(name, make([]byte, size)) },
+		"half":      func(disk *memfs.FS, name string) error { return disk.Truncate(name, size/2) },
+	} {
+		for lost, left := range map[int]string{1: "a", 2: "a b"} {
+			for _, provisional := range []bool{false, true} {
+				w := newWritten(t)
+				w.commit(w.segment(false), 0, "a")
+				w.commit(w.segment(provisional), 0, "b")
+				w.commit(w.segment(provisional), 0, "c")
+				w.ok(lose(w.disk, path(w.segs[lost].Num)))
+				if !provisional {
+					refused(t, what, w.disk)
+					continue
+				}
+				want(t, what, w.disk, left)
+				r := open(t, w.disk, true)
+				if err := r.run(); err != nil || (r.Dropped().Bytes > 0) != (lost == 1 || what == "half") {
+					t.Errorf("%s: segment %d: dropped %+v, %v", what, lost, r.Dropped(), err)
+				}
+				r.dropLayers()
+			}
+		}
+	}
+}
+
+// TestStrays: files with names of the log that no manifest knows are nothing if they are of others or without commits,
+// dropped if they were provisional, and damage of the manifest else.
+func TestStrays(t *testing.T) {
+	w := newWritten(t)
+	w.commit(w.segment(false), 0, "a")
+	for what, data := range map[string][]byte{"of others": []byte("a log of others"), "empty": nil, "a header": w.stray(70, false)[:base.FileHeaderBytes], "zeros": make([]byte, size)} {
+		disk := w.disk.Clone()
+		w.ok(disk.WriteFile(path(70), data))
+		want(t, what, disk, "a")
+	}
+	w.ok(w.disk.MkdirAll(path(80)))
+	want(t, "a directory", w.disk, "a")
+	disk := w.disk.Clone()
+	w.ok(disk.WriteFile(path(70), w.stray(70, true)))
+	want(t, "provisional", disk, "a")
+	r := open(t, disk, true)
+	if err := r.run(); err != nil || r.Dropped().Bytes == 0 || r.Dropped().From>>32 != 70 {
+		t.Errorf("provisional: dropped %+v, %v", r.Dropped(), err)
+	}
+	r.dropLayers()
+	w.ok(disk.Remove(path(70)))
+	w.ok(disk.WriteFile(path(70), w.stray(70, false)))
+	refused(t, "with a commit", disk)
+	w.ok(disk.Remove(path(70)))
+	w.segs[0].Close()
+	state := w.State()
+	edit := state.Record(manifest.Segment{Num: 90, File: base.NewID()}, true)
+	edit.LogStart = 90
+	w.Lock()
+	_, err := w.Append(edit)
+	w.Unlock()
+	w.ok(err)
+	w.ok(w.disk.WriteFile(path(70), w.stray(70, false)))
+	want(t, "older than the log", w.disk, "")
+}
+
+// TestIngest: tables of a large transaction stand between the memtables around them, until a manifest names them.
+func TestIngest(t *testing.T) {
+	w := newWritten(t)
+	w.commit(w.segment(false), 0, "a", "b")
+	payload := w.private("c")
+	s := w.segment(false)
+	w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, payload)
+	w.commit(s, 0, "d")
+	w.commit(w.segment(false), 0, "e")
+	want(t, "not in the manifest", w.disk, "a b c d e")
+	r := open(t, w.disk, true)
+	if err := r.run(); err != nil || len(r.Layers) != 4 || r.Layers[2].Ingest == nil || r.Layers[2].Seq != 3 {
+		t.Errorf("read-only: %d layers, %v", len(r.Layers), err)
+	}
+	r.contents()
+	r = open(t, w.disk.Clone(), false)
+	if err := r.run(); err != nil || !slices.Equal(r.flushed, []int{1, 2}) {
+		t.Errorf("runs of %v memtables, some of them around the tables; %v", r.flushed, err)
+	}
+	r.contents()
+
+	missing := w.disk.Clone()
+	edit, err := manifest.DecodeEdit(payload)
+	w.ok(err)
+	w.ok(missing.Remove(base.FilePath("/db", base.FileTable, edit.Added[0].Table.Num)))
+	refused(t, "the table is missing", missing)
+
+	w.Lock()
+	edit.IngestedThrough, edit.LogStart = 3, s.Num
+	_, err = w.Append(edit)
+	w.Unlock()
+	w.ok(err)
+	r = open(t, w.disk, false)
+	if err := r.run(); err != nil || r.NextSeq != 6 || len(r.Opened) != 0 {
+		t.Errorf("in the manifest: next sequence %d, %d tables opened; %v", r.NextSeq, len(r.Opened), err)
+	}
+	if got := r.contents(); got != "c d e" {
+		t.Errorf("in the manifest: %q", got)
+	}
+}
+
+// TestNonsense: frames whose checksums match and that say what no writer writes are damage.
+func TestNonsense(t *testing.T) {
+	for what, write := range map[string]func(w *written, s *wal.Segment){
+		"a sequence too far": func(w *written, s *wal.Segment) { w.seq++; w.commit(s, 0, "b") },
+		"a sequence again":   func(w *written, s *wal.Segment) { w.seq--; w.commit(s, 0, "b") },
+		"a wrong count": func(w *written, s *wal.Segment) {
+			w.frame(s, frame.Header{Kind: frame.KindCommit, Count: 2}, puts("b"))
+		},
+		"half an entry": func(w *written, s *wal.Segment) {
+			w.frame(s, frame.Header{Kind: frame.KindCommit, Count: 1}, puts("b")[:3])
+		},
+		"a byte behind an entry": func(w *written, s *wal.Segment) {
+			w.frame(s, frame.Header{Kind: frame.KindCommit, Count: 1}, append(puts("b"), 1))
+		},
+		"an edit": func(w *written, s *wal.Segment) { w.frame(s, frame.Header{Kind: frame.KindEdit, Count: 1}, nil) },
+		"no edit in an ingest": func(w *written, s *wal.Segment) {
+			w.frame(w.segment(false), frame.Header{Kind: frame.KindIngest, Count: 1}, []byte{1, 2, 3})
+		},
+		"an ingest behind a commit": func(w *written, s *wal.Segment) {
+			w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, w.private("b"))
+		},
+	} {
+		w := newWritten(t)
+		s := w.segment(false)
+		w.commit(s, 0, "a")
+		write(w, s)
+		refused(t, what, w.disk)
+	}
+}
+
+// TestManifestTail: what is dropped of the manifest is reported, also where the log goes in steps.
+func TestManifestTail(t *testing.T) {
+	w := three(t, false)
+	w.Lock()
+	_, err := w.Append(&manifest.Edit{LastSeq: 1})
+	name := base.FilePath("/db", base.FileManifest, w.State().Manifest)
+	w.Unlock()
+	w.ok(err)
+	b, err := w.disk.ReadFile(name)
+	w.ok(err)
+	w.ok(w.disk.Corrupt(name, int64(len(bytes.TrimRight(b, "\x00"))-1), 1))
+	interrupted := full(t, w.disk.Clone())
+	interrupted.WriteMemory = func(mems []*tree.Memory, _ bool) ([]*tree.Handle, error) {
+		return nil, map[bool]error{true: syscall.EIO, false: vfs.ErrNoSpace}[len(mems) == 1]
+	}
+	if err := interrupted.run(); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	if again := open(t, interrupted.FS, false).State; again.Manifest == w.State().Manifest || again.Dropped.Bytes != uint64(interrupted.found.Tail.Bytes) {
+		t.Errorf("in steps, interrupted: manifest %d, dropped %+v", again.Manifest, again.Dropped)
+	}
+	for what, r := range map[string]*replayed{"at once": open(t, w.disk.Clone(), false), "in steps": full(t, w.disk.Clone())} {
+		tail := uint64(r.State.Tail.Bytes)
+		if err := r.run(); err != nil || tail == 0 || r.Dropped().Bytes != tail {
+			t.Errorf("%s: dropped %+v, %d bytes of the manifest; %v", what, r.Dropped(), tail, err)
+		}
+		r.contents()
+		if again := open(t, r.FS, false); again.State.Dropped.Bytes != tail {
+			t.Errorf("%s: the next Open knows of %+v", what, again.State.Dropped)
+		}
+	}
+}
+
+// full is a recovery whose disk has the space for the table of one memtable at a time.
+func full(t *testing.T, disk vfs.FS) *replayed {
+	t.Helper()
+	r := open(t, disk, false)
+	write := r.WriteMemory
+	r.WriteMemory = func(mems []*tree.Memory, bottom bool) ([]*tree.Handle, error) {
+		if len(mems) > 1 {
+			return nil, fmt.Errorf("write: %w", vfs.ErrNoSpace)
+		}
+		return write(mems, bottom)
+	}
+	return r
+}
+
+// fullKeys are those of a store whose disk is full.
+const fullKeys = "a b c d e"
+
+// newFull is a store whose disk is full. It has a large transaction in its log, a segment whose edit was lost, and what
+// an interrupted flush and another Open have left.
+func newFull(t *testing.T) *written {
+	t.Helper()
+	w := newWritten(t)
+	w.commit(w.segment(false), 0, "a", "b")
+	payload := w.private("c")
+	s := w.segment(false)
+	w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, payload)
+	w.commit(s, 0, "d")
+	w.commit(w.segment(false), 0, "e")
+	w.ok(w.disk.WriteFile("/db/000050.sst", []byte("cairnSST")))
+	w.ok(w.disk.WriteFile("/db/MANIFEST-000001", []byte("cairnMAN")))
+	w.ok(w.disk.WriteFile(path(60), w.stray(60, true)))
+	return w
+}
+
+// TestSteps: where the disk is full the log becomes tables in steps, each of which frees its segment.
+func TestSteps(t *testing.T) {
+	disk := faultfs.New(newFull(t).disk)
+	disk.StartTrace()
+	r := full(t, disk)
+	if err := r.run(); err != nil || !slices.Equal(r.flushed, []int{1, 1, 1, 1}) { // the first one twice
+		t.Fatalf("runs of %v memtables, %v", r.flushed, err)
+	}
+	names, err := r.FS.List("/db")
+	var left []string
+	manifests := 0
+	for _, name := range names {
+		switch kind, _ := base.ParseFileName(name); {
+		case kind == base.FileManifest:
+			manifests++
+		case kind == base.FileLog || name == "000050.sst":
+			left = append(left, name)
+		}
+	}
+	if want := []string{"000005.log", "000060.log"}; err != nil || !slices.Equal(left, want) || manifests != 2 {
+		t.Errorf("%v and %d manifests are left, want %v and that of the last step; %v", left, manifests, want, err)
+	}
+	if len(r.Opened) != 3 || len(r.Written) != 1 || r.Dropped().From>>32 != 60 {
+		t.Errorf("%d tables are named, and %d of the last step; dropped %+v", len(r.Opened), len(r.Written), r.Dropped())
+	}
+	if got := r.contents(); got != fullKeys {
+		t.Errorf("%q", got)
+	}
+	made := disk.Trace(faultfs.Create, faultfs.Remove)
+	removed := slices.IndexFunc(made, func(e faultfs.Event) bool { return e.Name == "/db/000050.sst" })
+	if at := slices.IndexFunc(made, func(e faultfs.Event) bool { return strings.Contains(e.Name, "MANIFEST") }); removed > at {
+		t.Error("a manifest is made before there is space for it")
+	}
+	held := map[string]int{}
+	for _, e := range disk.Trace(faultfs.Create, faultfs.Open, faultfs.Close) {
+		if e.Kind == faultfs.Close {
+			held[e.Name]--
+		} else if e.Err == nil {
+			held[e.Name]++
+		}
+	}
+	for name, n := range held {
+		if n != 0 {
+			t.Errorf("%s was opened %d times more than closed", name, n)
+		}
+	}
+}
+
+// TestStepsFail: an error and a power cut between any two changes leave what was there.
+func TestStepsFail(t *testing.T) {
+	for at := int64(1); ; at++ {
+		w := newFull(t)
+		disk := faultfs.New(w.disk)
+		rule := disk.Add(faultfs.Rule{Kinds: faultfs.Mutations, At: at, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+		r := full(t, disk)
+		err := r.run()
+		if rule.Fired() == 0 {
+			break
+		}
+		for _, h := range r.Opened {
+			h.Reader.Close()
+		}
+		for _, choice := range []memfs.Choice{memfs.SyncedOnly(), memfs.Everything()} {
+			again := open(t, w.disk.Crash(choice), false)
+			if !again.State.Clean { // else all is in tables, and only to say so has failed
+				if err := again.run(); err != nil {
+					t.Fatalf("operation %d failed: %v", at, err)
+				}
+			}
+			if got := again.contents(); got != fullKeys {
+				t.Errorf("operation %d failed with %v: %q is left", at, err, got)
+			}
+		}
+	}
+}
