@@ -12,7 +12,7 @@ import (
 // Limits of what an edit may name.
 const (
 	maxFileNum    = 1<<48 - 1
-	maxSegmentNum = 1<<32 - 1 // a position in the log has 32 bits for it
+	MaxSegmentNum = 1<<32 - 1 // a position in the log has 32 bits for it
 	maxCount      = 1<<62 - 1 // of bytes, rows: so that they fit an int64
 )
 
@@ -163,17 +163,17 @@ func (e *Edit) decodeField(tag uint64, d *decoder) error {
 	case tagIngestedThrough:
 		e.IngestedThrough = d.positive(base.MaxSeq)
 	case tagLogStart:
-		e.LogStart = d.positive(maxSegmentNum + 1)
+		e.LogStart = d.positive(MaxSegmentNum + 1)
 	case tagDropped:
 		e.Dropped = &Dropped{Bytes: d.uvarint(maxCount), From: d.uvarint(1<<64 - 1)}
 	case tagSegment:
-		e.Segments = append(e.Segments, Segment{Num: d.uvarint(maxSegmentNum), File: d.id()})
+		e.Segments = append(e.Segments, Segment{Num: d.uvarint(MaxSegmentNum), File: d.id()})
 	case tagRemoved:
 		e.Removed = append(e.Removed, Removed{Level: d.level(), Num: d.uvarint(maxFileNum)})
 	case tagAdded:
 		e.Added = append(e.Added, decodeAdded(d))
 	case tagProvisional:
-		e.Provisional = d.positive(maxSegmentNum + 1)
+		e.Provisional = d.positive(MaxSegmentNum + 1)
 	default:
 		if tag&1 == 1 {
 			return fmt.Errorf("%w: manifest field %d", base.ErrFormatTooNew, tag)

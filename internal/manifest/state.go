@@ -36,7 +36,7 @@ type Tail struct {
 }
 
 // NoLog is the LogStart of a store that needs no log segment whose number is below next.
-func NoLog(next uint64) uint64 { return min(next, maxSegmentNum+1) }
+func NoLog(next uint64) uint64 { return min(next, MaxSegmentNum+1) }
 
 // NewState returns the state before the first edit of a store.
 func NewState(store base.ID) *State {
@@ -59,7 +59,7 @@ func (s *State) Apply(e *Edit) (*State, error) {
 // advance applies all of an edit but its tables, in place.
 func (s *State) advance(e *Edit) error {
 	for _, seg := range e.Segments {
-		if n := len(s.Segments); seg.Num > maxSegmentNum || seg.Num < s.LogStart || n > 0 && seg.Num <= s.Segments[n-1].Num {
+		if n := len(s.Segments); seg.Num > MaxSegmentNum || seg.Num < s.LogStart || n > 0 && seg.Num <= s.Segments[n-1].Num {
 			return badEdit("log segment %d is not behind the others", seg.Num)
 		}
 		s.Segments = append(s.Segments, seg)
@@ -69,7 +69,7 @@ func (s *State) advance(e *Edit) error {
 		s.NextFileNum = max(s.NextFileNum, a.Table.Num+1)
 		s.LastSeq = max(s.LastSeq, a.Table.MaxSeq)
 	}
-	if max(e.LogStart, e.Provisional) > maxSegmentNum+1 || e.NextFileNum > maxFileNum+1 || max(e.LastSeq, e.IngestedThrough) > base.MaxSeq {
+	if max(e.LogStart, e.Provisional) > MaxSegmentNum+1 || e.NextFileNum > maxFileNum+1 || max(e.LastSeq, e.IngestedThrough) > base.MaxSeq {
 		return badEdit("log start %d, provisional %d, next file %d, sequences %d and %d are no numbers of a store", e.LogStart, e.Provisional, e.NextFileNum, e.LastSeq, e.IngestedThrough)
 	}
 	s.LogStart = max(s.LogStart, e.LogStart)

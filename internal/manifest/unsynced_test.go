@@ -177,7 +177,7 @@ func TestProvisional(t *testing.T) {
 	want(0)
 	record(12, true)
 	want(12, 12)
-	if _, err := s.Apply(&Edit{Provisional: maxSegmentNum + 2}); !errors.Is(err, base.ErrCorrupt) {
+	if _, err := s.Apply(&Edit{Provisional: MaxSegmentNum + 2}); !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("a number that is none of a segment: %v", err)
 	}
 }

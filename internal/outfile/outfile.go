@@ -55,7 +55,7 @@ func (o *File) Settle() error {
 	return o.Flush()
 }
 
-// Flush writes what has been appended.
+// Flush writes what has been appended. After an error the file is only to be closed.
 func (o *File) Flush() error {
 	for b := *o.Buf; len(b) > 0; {
 		n, err := o.f.WriteAt(b, o.written)

@@ -204,7 +204,7 @@ func segmentSize(f vfs.File, name string) (int64, error) {
 
 // checkStrays looks at the log segments that the manifest does not name. Those of
 // an interrupted Open or Close are empty or older than the log; one with a commit
-// is proof that the end of the manifest is missing, or was provisional.
+// is proof that the end of the manifest is missing, or was provisional. No segment has a number beyond manifest.MaxSegmentNum.
 func (r *Log) checkStrays(names []string) error {
 	known := map[uint64]bool{}
 	for _, seg := range r.State.Segments {
@@ -212,7 +212,7 @@ func (r *Log) checkStrays(names []string) error {
 	}
 	for _, name := range names {
 		t, num := base.ParseFileName(name)
-		if t != base.FileLog || num < r.State.LogStart || known[num] {
+		if t != base.FileLog || num < r.State.LogStart || num > manifest.MaxSegmentNum || known[num] {
 			continue
 		}
 		if err := r.checkStray(num); err != nil {

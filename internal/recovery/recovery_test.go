@@ -439,9 +439,17 @@ func TestStrays(t *testing.T) {
 		w.ok(disk.WriteFile(path(70), data))
 		want(t, what, disk, "a")
 	}
+	disk := w.disk.Clone()
+	w.ok(disk.WriteFile(path(20250131120000), append(make([]byte, size), 1)))
+	want(t, "a number that no segment has", disk, "a")
+	if r := open(t, disk, true); r.run() != nil || r.Dropped().Bytes != 0 {
+		t.Errorf("a number that no segment has: dropped %+v", r.Dropped())
+	} else {
+		r.dropLayers()
+	}
 	w.ok(w.disk.MkdirAll(path(80)))
 	want(t, "a directory", w.disk, "a")
-	disk := w.disk.Clone()
+	disk = w.disk.Clone()
 	w.ok(disk.WriteFile(path(70), w.stray(70, true)))
 	want(t, "provisional", disk, "a")
 	r := open(t, disk, true)

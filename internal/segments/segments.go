@@ -56,7 +56,7 @@ func (p Plan) mapped() bool { return p.Relaxed || p.Long }
 // Make makes a segment as planned, records it in the manifest, and makes its memtable, of which the
 // caller has the only reference. Everything about it is recorded before it is used, and durable unless
 // it is provisional. Errors: those of the file system and of the manifest; nothing is left of the
-// segment then that the store could mistake for one.
+// segment then but, perhaps, one that is recorded and empty.
 func (m *Maker) Make(p Plan) (*tree.Memory, error) {
 	m.awaitMemory(p.Size, tree.IndexBytes(p.Size, p.Records), p.mapped())
 	return m.Buffers.Memory(p.Size, p.Records, !m.Hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
