@@ -55,6 +55,8 @@ var Workloads = []*Workload{
 	{Name: "rest-mixed-mapped", Relaxed: true, Mapped: true, Do: opened(restMixed)},
 	{Name: "scanned-mapped", Relaxed: true, Mapped: true, Do: opened(scanned)},
 	{Name: "large-mapped", Relaxed: true, Mapped: true, Do: opened(largeTransaction)},
+	{Name: "anything", Do: anything},
+	{Name: "anything-mapped", Relaxed: true, Mapped: true, Do: anything},
 	{Name: "failed-write", Failing: true, Do: opened(failedWrite)},
 	{Name: "failed-write-group", Failing: true, Relaxed: true, Concurrent: true, Do: gathering(failedWriteGroup)},
 	{Name: "no-space", Failing: true, Do: opened(noSpace)},
@@ -261,6 +263,39 @@ func longKey(r *Run, first string, round int) string {
 	return fmt.Sprintf("%s%d%s", first, round, r.Value(22000))
 }
 
+// anything does what the others do in an order that the seed has drawn.
+func anything(r *Run) {
+	r.Open()
+	for i := 0; i < 200; i += 10 {
+		switch r.Int(12) {
+		case 0, 1:
+			r.Rest()
+		case 2:
+			r.flush()
+		case 3:
+			r.Compact("a", "zz")
+		case 4:
+			r.Close()
+			r.Open()
+		case 5:
+			r.Sync()
+		case 6:
+			r.Commit(largeSet(r)...)
+		case 7:
+			r.CommitAs(r.Int(2) == 0, DeleteRange(fmt.Sprintf("k/%04d", r.Int(i+1)), fmt.Sprintf("k/%04d", r.Int(200))))
+		default:
+			durable, size := r.Int(2) == 0, []int{50, 9000}[r.Int(2)]
+			for j := range 1 + r.Int(20) {
+				r.CommitAs(durable, step(r, i+j, size)...)
+			}
+			if r.Int(2) == 0 {
+				time.Sleep(2 * time.Millisecond) // for the next segment
+			}
+		}
+	}
+	r.Close()
+}
+
 func closing(r *Run) {
 	r.Open()
 	steps(r, 0, 12, 800)
@@ -273,13 +308,18 @@ func closing(r *Run) {
 func largeTransaction(r *Run) {
 	for round := range 2 {
 		steps(r, round*100, 3, 200)
-		ops := []Op{DeleteRange("k/0001", "k/0002")}
-		for i := range 40 {
-			ops = append(ops, r.Put(fmt.Sprintf("large/%02d", i), 4000))
-		}
-		r.Commit(ops...)
+		r.Commit(largeSet(r)...)
 		steps(r, round*100+50, 1, 200)
 	}
+}
+
+// largeSet returns what makes a large transaction.
+func largeSet(r *Run) []Op {
+	ops := []Op{DeleteRange("k/0001", "k/0002")}
+	for i := range 40 {
+		ops = append(ops, r.Put(fmt.Sprintf("large/%02d", i), 4000))
+	}
+	return ops
 }
 
 func rangeDeletes(r *Run) {
