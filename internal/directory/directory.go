@@ -30,9 +30,15 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || readOnly {
 		return 0, wrap(err, "open store")
 	}
-	for parent := dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(parent) != parent; made++ {
+	parent := dir
+	for ; errors.Is(err, fs.ErrNotExist) && filepath.Dir(parent) != parent; made++ {
 		parent = filepath.Dir(parent)
 		_, err = fsys.Stat(parent)
+	}
+	if err == nil { // nothing is made where it could not be made durable: the next Open would not know whose it is
+		if err := fsys.SyncDir(parent); err != nil {
+			return 0, wrap(err, "make directory of the store")
+		}
 	}
 	err = fsys.MkdirAll(dir)
 	if errors.Is(err, fs.ErrExist) {

@@ -55,6 +55,23 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestMakeWhereNothingIsDurable: where the directory above cannot be synced nothing is made, as often as it is tried. The second
+// time what the first had made would be somebody else's.
+func TestMakeWhereNothingIsDurable(t *testing.T) {
+	for _, dir := range []string{"/a/b/db", "/a/b/c/d/db"} {
+		disk, faults := newDisk(t, "/a/b")
+		faults.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Name: "b", Sticky: true, Do: faultfs.Fail(vfs.ErrNotAttempted)})
+		for range 2 {
+			if made, err := Make(faults, dir, false); made != 0 || !errors.Is(err, vfs.ErrNotAttempted) {
+				t.Errorf("%s: %d made, %v", dir, made, err)
+			}
+		}
+		if names, err := disk.List("/a/b"); len(names) > 0 || err != nil {
+			t.Errorf("%s: %v, %v", dir, names, err)
+		}
+	}
+}
+
 // TestSyncParents: the directories above are synced up to the root, and what was made here has to be.
 func TestSyncParents(t *testing.T) {
 	for _, c := range []struct {

@@ -40,6 +40,9 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 		if err == nil {
 			ready, err = e.makeSegment(need)
 		}
+		if ready && err == nil && !onlyDeletes(tables) {
+			ready, err = e.secure(c.spare, int(tree.SizeOf(tables)))
+		}
 		if ready && err == nil {
 			ready, err = e.validate(w)
 		}

@@ -48,11 +48,24 @@ func (e *Engine) holdsLittle(more int) bool {
 	return e.counters.CommittedBytes.Load()+int64(more)+e.State().TableBytes() <= tree.LittleBytes
 }
 
-// secured reports whether space is put aside for the flush of the active memtable, to which w is about to be added,
-// or none is needed, and puts it aside if not: then look again. commit.mu is held; it may be let go of.
+// secured reports whether space is put aside for the flush of the active memtable, to which w is about to be added, or
+// none is needed, and puts it aside if not: then look again. What only deletes goes on without. commit.mu is held; it may be let
+// go of.
 func (e *Engine) secured(w *Write) (bool, error) {
+	if w.bare {
+		return true, nil
+	}
+	ok, err := e.secure(e.commit.mem, w.Bytes)
+	if err != nil && w.fewDeletes() {
+		w.bare, err = true, nil
+	}
+	return ok, err
+}
+
+// secure is secured where so many bytes more come to m, or to tables beside it.
+func (e *Engine) secure(m *tree.Memory, more int) (bool, error) {
 	c := &e.commit
-	if m := c.mem; !m.Little || e.holdsLittle(w.Bytes) || w.fewDeletes() {
+	if !m.Bare || e.holdsLittle(more) {
 		return true, nil
 	}
 	if c.preparing { // which may put it aside, or take it
@@ -60,7 +73,7 @@ func (e *Engine) secured(w *Write) (bool, error) {
 		return false, nil
 	}
 	c.preparing = true
-	m, size := c.mem, c.mem.Seg.Capacity()
+	size := m.Seg.Capacity()
 	c.mu.Unlock()
 	err := e.reserve.ForMade(size)
 	if reserve.IsFull(err) {
@@ -68,7 +81,7 @@ func (e *Engine) secured(w *Write) (bool, error) {
 		err = e.reserve.ForMade(size)
 	}
 	c.mu.Lock()
-	m.Little = err != nil
+	m.Bare = err != nil
 	c.preparing = false
 	c.cond.Broadcast()
 	return false, reserve.SpaceError(err)

@@ -37,7 +37,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		return false, e.awaitMerge(need, &w.waited)
 	}
 	if fits {
-		return true, nil
+		return e.secured(w)
 	}
 	if ok, err := e.readySpare(need, count); !ok || err != nil {
 		return false, err
@@ -236,6 +236,9 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.preparing, c.spare = false, m
+		if c.mem != nil && reserve.IsFull(err) && !e.reserve.Holds(largest) {
+			c.mem.Bare = true // somebody else took what a segment that there is no space for had left
+		}
 		e.spaceShort.Store(reserve.IsFull(err))
 		c.cond.Broadcast()
 		return reserve.SpaceError(err)
@@ -263,7 +266,7 @@ func (e *Engine) newMemory(p segments.Plan, need int, largest int64) (m *tree.Me
 		return err
 	})
 	if m != nil {
-		m.Little = little
+		m.Bare = little
 	}
 	return m, err
 }

@@ -30,6 +30,7 @@ type Write struct {
 
 	first    uint64        // hash of the first entry's key
 	checked  uint64        // reads are known valid against commits up to this sequence
+	bare     bool          // deletes, for whose flush no space could be put aside
 	failures uint64        // as many writes of the log had failed then
 	waited   time.Duration // for merges to make room
 	outcome  group.Commit

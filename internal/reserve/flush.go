@@ -1,6 +1,11 @@
 package reserve
 
-import "github.com/cairndb/cairn/vfs"
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/cairndb/cairn/vfs"
+)
 
 // So that a full disk can heal, a store puts space aside for the flush of one memtable, the largest there
 // is. That frees its log segment, in whose space the next one can be flushed, and so on: a store
@@ -21,6 +26,9 @@ func ForFlush(segment int64) int64 { return segment*5/4 + slack }
 func (s *Space) ForSegment(size int, largest int64, little bool, create func() error) error {
 	if lent := s.lent.Swap(0); little || int64(size) <= lent {
 		return create()
+	}
+	if s.lacks(int64(size), largest) {
+		return fmt.Errorf("a log segment of %d bytes and its flush: %w", size, vfs.ErrNoSpace)
 	}
 	err := s.hold(max(int64(size), largest), create)
 	if vfs.IsNoSpace(err) {
@@ -49,9 +57,10 @@ func (s *Space) hold(segment int64, use func() error) error {
 }
 
 // Lend gives all of the space back, so that the next segment, which only deletes are for, may take a fifth of it, or
-// least bytes where it was given to a flush, and reports whether it did: once, until there is space put aside again.
+// least bytes where it was given to a flush, and reports whether it did: once, until there is space put aside again, or
+// as much could be as a segment of least bytes needs.
 func (s *Space) Lend(least int64) bool {
-	if s.given.Swap(true) {
+	if s.given.Load() && s.hold(least, func() error { return nil }) != nil || s.given.Swap(true) {
 		return false
 	}
 	s.lent.Store(max(s.Release()/5&^4095, least))
@@ -60,3 +69,23 @@ func (s *Space) Lend(least int64) bool {
 
 // Lent returns how many bytes were lent to the next segment.
 func (s *Space) Lent() int64 { return s.lent.Load() }
+
+// Holds reports whether space is put aside for the flush of a segment of so many bytes.
+func (s *Space) Holds(segment int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes >= ForFlush(segment)
+}
+
+// lacks reports whether the disk is known not to have what a segment and the space put aside for its flush take. What is
+// put aside already need not be let go of then, and held anew, which others could come between.
+func (s *Space) lacks(segment, largest int64) bool {
+	s.mu.Lock()
+	grows := ForFlush(max(segment, largest)) - s.bytes
+	s.mu.Unlock()
+	if grows <= 0 {
+		return false
+	}
+	free, known := vfs.FreeSpace(s.fs, filepath.Dir(s.name))
+	return known && free < grows+segment
+}

@@ -1,0 +1,168 @@
+package cairn_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// smallDisk returns a disk of so many bytes.
+func smallDisk(bytes int64) *memfs.FS {
+	m := memfs.New()
+	m.StopJournal()
+	m.SetCapacity(bytes)
+	return m
+}
+
+// aside returns how many bytes are put aside.
+func aside(m *memfs.FS) int64 {
+	info, err := m.Stat("/db/RESERVE")
+	if err != nil {
+		return 0
+	}
+	return info.Allocated
+}
+
+// TestTablesOnASmallDisk: a commit that becomes a table does not leave the store without the space for the flush of what
+// comes next, a delete.
+func TestTablesOnASmallDisk(t *testing.T) {
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for size := 2_080_000; size > 1_960_000; size -= 4 << 10 {
+			o := &cairn.Options{FS: smallDisk(2 << 20), Memory: 1 << 20, Durability: d}
+			db, err := cairn.Open("/db", o)
+			check(t, err)
+			if err := db.Put(b("k"), noise(size)); errors.Is(err, cairn.ErrNoSpace) {
+				check(t, db.Close())
+				continue
+			}
+			check(t, db.Delete(b("k")))
+			if err = db.Close(); err == nil {
+				db, err = cairn.Open("/db", o)
+			}
+			if err != nil {
+				t.Errorf("%v, a value of %d bytes: %v", d, size, err)
+				continue
+			}
+			check(t, db.Put(b("after"), b("it")))
+			check(t, db.Close())
+		}
+	}
+}
+
+// TestDeletesPutSpaceAside as other commits do, where they can.
+func TestDeletesPutSpaceAside(t *testing.T) {
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		m := smallDisk(32 << 20)
+		o := &cairn.Options{FS: m, Durability: d}
+		db, err := cairn.Open("/db", o)
+		check(t, err)
+		for i := range 10 {
+			check(t, db.Put(fmt.Append(nil, i), noise(20_000)))
+		}
+		for i := range 30 {
+			check(t, db.Delete(append(fmt.Append(nil, i), noise(2500)...)))
+		}
+		if n := aside(m); n == 0 {
+			t.Errorf("%v: nothing is put aside", d)
+		}
+		m.SetCapacity(m.Used()) // somebody else takes the rest
+		check(t, db.Close())
+		db, err = cairn.Open("/db", o)
+		check(t, err)
+		check(t, db.Close())
+	}
+}
+
+// takenFS is a disk on which somebody else takes what is put aside as soon as it is given back, while on.
+type takenFS struct {
+	*memfs.FS
+	on atomic.Bool
+}
+
+func (f *takenFS) Remove(name string) error {
+	err := f.FS.Remove(name)
+	if name == "/db/RESERVE" && f.on.Load() {
+		f.SetCapacity(f.Used())
+	}
+	return err
+}
+
+// TestSpaceStaysAside: a put for which there is no space leaves what is put aside where it is. It was given back and put aside
+// anew, so that somebody else could come between; and then puts went on without it.
+func TestSpaceStaysAside(t *testing.T) {
+	for size := 4 << 20; size < 8<<20; size += 300_000 {
+		m := &takenFS{FS: smallDisk(8 << 20)}
+		o := &cairn.Options{FS: m, Memory: 256 << 20}
+		db, err := cairn.Open("/db", o)
+		check(t, err)
+		put := func(key string, n int) error {
+			err := db.Put(b(key), noise(n))
+			if err != nil {
+				expect(t, err, cairn.ErrNoSpace)
+			}
+			return err
+		}
+		for i := range 30 {
+			check(t, put(fmt.Sprint(i), 10_000))
+		}
+		before := aside(m.FS)
+		m.on.Store(true)
+		if put("large", size) == nil {
+			t.Errorf("a put of %d bytes on a disk of %d", size, 8<<20)
+		}
+		m.on.Store(false)
+		m.SetCapacity(m.Used())
+		after := aside(m.FS)
+		for i := range 15 {
+			_ = put(fmt.Sprint("later", i), 10_000)
+		}
+		if err = db.Close(); err == nil {
+			db, err = cairn.Open("/db", o)
+		}
+		if err != nil {
+			t.Errorf("behind a put of %d bytes, %d put aside, then %d: %v", size, before, after, err)
+			continue
+		}
+		check(t, db.Close())
+	}
+}
+
+// TestDeletesOneByOne: where there is not the space for an ordinary segment and its flush, deletes go on as long as there is for a
+// small one. All were refused once the first small segment was full.
+func TestDeletesOneByOne(t *testing.T) {
+	const n = 5000
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		m := smallDisk(64 << 20)
+		o := &cairn.Options{FS: m, Durability: d}
+		db, err := cairn.Open("/db", o)
+		check(t, err)
+		var batch cairn.Batch
+		for i := range n {
+			batch.Put(fmt.Appendf(nil, "key%06d", i), b("value"))
+		}
+		batch.Put(b("noise"), noise(480_000))
+		check(t, db.Write(&batch))
+		check(t, db.Close())
+		m.SetCapacity(m.Used() + 600_000)
+		db, err = cairn.Open("/db", o)
+		check(t, err)
+		for i, deadline := 0, time.Now().Add(time.Minute); i < n; {
+			err := db.Delete(fmt.Appendf(nil, "key%06d", i))
+			if err == nil {
+				i++
+				continue
+			}
+			if expect(t, err, cairn.ErrNoSpace); time.Now().After(deadline) {
+				t.Fatalf("%v: delete %d: %v; %d of the disk are used", d, i, err, m.Used())
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		check(t, db.Delete(b("noise")))
+		check(t, db.Close())
+	}
+}
