@@ -110,7 +110,8 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	if !errors.Is(err, base.ErrNoSpace) || !w.fewDeletes() {
 		return false
 	}
+	largest := e.State().LargestMemory()
 	e.commit.mu.Unlock()
 	defer e.commit.mu.Lock()
-	return e.reserve.Lend(smallSegmentBytes)
+	return e.reserve.Lend(smallSegmentBytes, largest)
 }

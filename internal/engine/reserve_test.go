@@ -93,7 +93,7 @@ func TestLargeCommitsLeaveTheFlushItsSpace(t *testing.T) {
 	}
 }
 
-// TestDeletesTakeAPart: of what is put aside, once, however many segments are asked for.
+// TestDeletesTakeAPart: of what is put aside, once, however many segments are asked for, until a flush has made room.
 func TestDeletesTakeAPart(t *testing.T) {
 	e, disk := waitingLarge(t)
 	if _, err := prepareFor(e, 100); err != nil { // and puts space aside
@@ -104,18 +104,21 @@ func TestDeletesTakeAPart(t *testing.T) {
 	e.commit.mu.Lock()
 	e.dropSpare(e.commit.spare)
 	e.commit.spare = nil
-	for want := true; ; want = false { // the second time it has been given
-		w := &Write{Entries: [][]byte{frame.AppendEntry(nil, base.KindDelete, testBucket, nil)}, Count: 1}
-		if got := e.mayFreeSpace(w, base.ErrNoSpace); got != want {
-			t.Fatalf("deletes are tried again: %v", got)
-		}
-		if !want {
-			break
-		}
-	}
 	e.commit.mu.Unlock()
+	again := func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		w := &Write{Entries: [][]byte{frame.AppendEntry(nil, base.KindDelete, testBucket, nil)}, Count: 1}
+		return e.mayFreeSpace(w, base.ErrNoSpace)
+	}
+	if !again() {
+		t.Error("deletes are not tried again")
+	}
 	if size, err := prepareFor(e, 100); err != nil || size < held/8 || size > held/4 {
 		t.Errorf("deletes got a segment of %d bytes of %d put aside: %v", size, held, err)
+	}
+	if again() {
+		t.Error("deletes are tried again, though what is left is for a flush")
 	}
 	if size, err := prepareFor(e, smallSegmentBytes+1); !errors.Is(err, base.ErrNoSpace) {
 		t.Errorf("another of %d bytes: %v", size, err)

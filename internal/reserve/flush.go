@@ -58,9 +58,12 @@ func (s *Space) hold(segment int64, use func() error) error {
 
 // Lend gives all of the space back, so that the next segment, which only deletes are for, may take a fifth of it, or
 // least bytes where it was given to a flush, and reports whether it did: once, until there is space put aside again, or
-// as much could be as a segment of least bytes needs.
-func (s *Space) Lend(least int64) bool {
-	if s.given.Load() && s.hold(least, func() error { return nil }) != nil || s.given.Swap(true) {
+// as much can be as the flush of a segment of least bytes, and that of the largest there is, takes.
+func (s *Space) Lend(least, largest int64) bool {
+	if s.given.Load() {
+		_ = s.hold(max(least, largest), func() error { return nil })
+	}
+	if s.given.Swap(true) {
 		return false
 	}
 	s.lent.Store(max(s.Release()/5&^4095, least))

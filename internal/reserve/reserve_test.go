@@ -64,7 +64,8 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// TestLend: a part of what was put aside serves the next segment, once, until as much is put aside again.
+// TestLend: a part of what was put aside serves the next segment, once, until as much is put aside again, or as the flush of the
+// largest memtable takes could be.
 func TestLend(t *testing.T) {
 	m := memfs.New()
 	m.MkdirAll("d")
@@ -83,16 +84,21 @@ func TestLend(t *testing.T) {
 	if err := segment(8<<20, false); !vfs.IsNoSpace(err) {
 		t.Errorf("a segment for whose flush there is no space: %v", err)
 	}
-	if !s.Lend(4096) || s.Lend(4096) || s.Lent() != ForFlush(1<<20)/5&^4095 || held() >= 4096 {
+	if !s.Lend(4096, 1<<20) || s.Lent() != ForFlush(1<<20)/5&^4095 || held() >= 4096 {
 		t.Errorf("lent %d bytes, %d still put aside", s.Lent(), held())
 	}
 	if err := segment(int(s.Lent()), false); err != nil || held() >= 4096 || s.Lent() != 0 {
 		t.Errorf("a segment of what was lent put %d bytes aside, %d are still lent: %v", held(), s.Lent(), err)
 	}
-	if s.Lend(4096) {
-		t.Error("lent twice")
+	m.SetCapacity(m.Used() + ForFlush(1<<20) - 1)
+	if s.Lend(4096, 1<<20) {
+		t.Error("lent twice, though what is left is for a flush")
 	}
-	if err := segment(4096, false); err != nil || held() < ForFlush(1<<20) || !s.Lend(4096) {
+	if !s.Lend(4096, 0) || s.Lent() != ForFlush(4096)/5&^4095 || held() >= 4096 {
+		t.Errorf("behind a flush: lent %d bytes, %d still put aside", s.Lent(), held())
+	}
+	m.SetCapacity(4 << 20)
+	if err := segment(int(s.Lent())+4096, false); err != nil || held() < ForFlush(1<<20) || !s.Lend(4096, 1<<20) {
 		t.Errorf("%d bytes put aside again, and not lent: %v", held(), err)
 	}
 	if made != 4 {
