@@ -30,6 +30,7 @@ type actor struct {
 	acked   atomic.Int64 // index in history of the last state: what survives a kill
 	durable atomic.Int64 // index in history of the last state that survives a power cut
 	unknown []*node      // what the next Open may find in place of root
+	failed  []attempt    // commits that failed, and of which nothing is to be seen but in what was left while they were under way
 	txs     []*tx
 	writes  []span // by its own commits since it last had no transaction open
 	next    int    // key, where they come in order
@@ -44,6 +45,12 @@ type state struct {
 	began, ended int64
 }
 
+// attempt is a commit that failed: what it would have made of the state of that index in history.
+type attempt struct {
+	state
+	of int
+}
+
 // committed notes a commit that was acknowledged.
 func (a *actor) committed(root *node, durable bool) {
 	a.root = root
@@ -56,7 +63,7 @@ func (a *actor) committed(root *node, durable bool) {
 
 // restart begins a history with what an Open has found.
 func (a *actor) restart(root *node) {
-	a.root, a.history, a.unknown, a.writes = root, []state{{node: root}}, nil, nil
+	a.root, a.history, a.unknown, a.failed, a.writes = root, []state{{node: root}}, nil, nil, nil
 	a.acked.Store(0)
 	a.durable.Store(0)
 }
@@ -83,6 +90,8 @@ func (a *actor) wrote(what string, err error, next *node, durable bool) bool {
 			failf("%s: %v after another commit had been left unknown", what, err)
 		}
 		a.unknown = append(a.unknown, next)
+	default:
+		a.failed = append(a.failed, attempt{state{next, a.began, a.w.clock.Add(1)}, len(a.history) - 1})
 	}
 	a.excuse(what, err)
 	return false

@@ -12,11 +12,14 @@ type remains struct {
 	disk  *memfs.FS
 	what  string
 	least []int64 // of each actor's history, the oldest state it may be
+
+	began, ended int64 // when that was done, by the world's clock
 }
 
 // end kills the store, or cuts the power, on a copy of its disk.
 func (w *world) end() *remains {
-	left := &remains{what: "killed"}
+	left := &remains{what: "killed", began: w.clock.Add(1)}
+	defer func() { left.ended = w.clock.Add(1) }()
 	kill := w.r.IntN(2) == 0
 	for _, a := range w.actors {
 		if kill {
@@ -49,7 +52,7 @@ func (w *world) look(left *remains) {
 	if err != nil {
 		failf("open (%s): %v", left.what, err)
 	}
-	w.judge(db, left.what, left.least)
+	w.judge(db, left.what, left)
 	if err := db.Close(); err != nil {
 		failf("close (%s): %v", left.what, err)
 	}
@@ -71,7 +74,7 @@ func (w *world) goOn(left *remains) {
 	w.on(left.disk)
 	w.faulty.Store(false)
 	w.open()
-	found := w.judge(w.db, left.what, left.least)
+	found := w.judge(w.db, left.what, left)
 	for i, a := range w.actors {
 		if found[i] == len(a.history) {
 			a.restart(a.unknown[0])
@@ -81,16 +84,14 @@ func (w *world) goOn(left *remains) {
 	}
 }
 
-// latest stands for the last state of each actor.
-var latest []int64
-
-// judge compares what is in a store with what each actor has written: it has to be a
-// state of its history from least on, or what an unknown commit made of the last.
-func (w *world) judge(db *cairn.DB, what string, least []int64) (found []int) {
+// judge compares what is in a store, or was left, with what each actor has written: it has to be a
+// state of its history, the last or from least on, what an unknown commit made of the last, or what one that was under way then,
+// and failed later, made of one of them.
+func (w *world) judge(db *cairn.DB, what string, left *remains) (found []int) {
 	for i, a := range w.actors {
 		from := len(a.history) - 1
-		if least != nil {
-			from = int(least[i])
+		if left != nil {
+			from = int(left.least[i])
 		}
 		sum, rows := a.contents(db, what)
 		at := -1
@@ -101,8 +102,13 @@ func (w *world) judge(db *cairn.DB, what string, least []int64) (found []int) {
 			}
 		}
 		if at < 0 && len(a.unknown) > 0 && a.unknown[0].digest() == sum {
-			if at = len(a.history); least == nil {
+			if at = len(a.history); left == nil {
 				a.root = a.unknown[0]
+			}
+		}
+		for _, f := range a.failed {
+			if at < 0 && left != nil && f.of >= from && f.began < left.ended && f.ended > left.began && f.digest() == sum && f.len() == rows {
+				at = f.of
 			}
 		}
 		if at < 0 {

@@ -139,7 +139,7 @@ func run(p plan, c *counts, traced func(string, ...any)) (_ string, err error) {
 			return w.options.String(), fmt.Errorf("round %d of %d: %w", i, len(p.rounds), err)
 		}
 	}
-	return w.options.String(), caught(func() { w.close(); w.open(); w.judge(w.db, "in the end", latest); w.close() })
+	return w.options.String(), caught(func() { w.close(); w.open(); w.judge(w.db, "in the end", nil); w.close() })
 }
 
 // caught turns a mismatch, and any other panic, into an error.
@@ -379,12 +379,12 @@ func (w *world) between(left *remains) {
 		w.close()
 		w.faulty.Store(false)
 		w.open()
-		w.judge(w.db, "opened again", latest)
+		w.judge(w.db, "opened again", nil)
 		for _, a := range w.actors {
 			a.restart(a.root)
 		}
 	case w.r.IntN(3) == 0:
-		w.judge(w.db, "after a round", latest)
+		w.judge(w.db, "after a round", nil)
 	}
 	if w.ram != nil {
 		w.ram.TrimJournal()
