@@ -172,7 +172,7 @@ func inTheWay(dir string) error {
 		case err == nil:
 			return fmt.Errorf("%s: %s is not a directory; a store is a directory", dir, p)
 		}
-		if _, err := os.Lstat(p); err == nil {
+		if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 { // else somebody has made it since
 			return fmt.Errorf("%s: %s is a link that leads nowhere", dir, p)
 		}
 	}

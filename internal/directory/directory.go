@@ -37,7 +37,7 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	}
 	if err == nil { // nothing is made where it could not be made durable: the next Open would not know whose it is
 		if err := fsys.SyncDir(parent); err != nil {
-			return 0, wrap(err, "make directory of the store")
+			return 0, wrap(err, "make directory of the store "+dir)
 		}
 	}
 	err = fsys.MkdirAll(dir)
