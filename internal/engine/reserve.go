@@ -84,6 +84,9 @@ func (e *Engine) secure(m *tree.Memory, more int) (bool, error) {
 	m.Bare = err != nil
 	c.preparing = false
 	c.cond.Broadcast()
+	if m.Bare && e.flushErr == nil && e.oldestSealed() != nil { // a flush may have it, and gives it back
+		return false, e.awaitFlush()
+	}
 	return false, reserve.SpaceError(err)
 }
 

@@ -211,6 +211,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	}
 	largest := e.State().LargestMemory()
 	return func() error {
+		held := e.reserve.Holds(largest)
 		if old != nil {
 			e.dropSpare(old)
 		}
@@ -227,17 +228,20 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
 			plan.Records = max(plan.Size/16, count) + 64
 			if m, err = e.newMemory(plan, need, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
-				m, err = e.segments.Make(plan)
+				if m, err = e.segments.Make(plan); m != nil {
+					m.Bare = !e.reserve.Holds(largest)
+				}
 			}
 		}
 		if err == nil {
 			m, err = e.shared(m)
 		}
+		lost := held && !e.reserve.Holds(largest)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.preparing, c.spare = false, m
-		if c.mem != nil && reserve.IsFull(err) && !e.reserve.Holds(largest) {
-			c.mem.Bare = true // somebody else took what a segment that there is no space for had left
+		if lost && c.mem != nil {
+			c.mem.Bare = true // somebody else took what was put aside when it had to be made less
 		}
 		e.spaceShort.Store(reserve.IsFull(err))
 		c.cond.Broadcast()
