@@ -210,7 +210,7 @@ func TestALongFrameOfUnknownOutcome(t *testing.T) {
 			value := func(i, _ int) []byte { return values[i] }
 			for filler := make([]byte, 1400); ; { // until there is a segment that has room for it
 				check(t, Put(e, bucket, []byte("filler"), filler))
-				if mem := e.State().Layers[0].Mem; mem.Seg.Room(n*(size+64)) && mem.Room(n) {
+				if l := e.State().Layers; len(l) > 0 && l[0].Mem.Seg.Room(n*(size+64)) && l[0].Mem.Room(n) { // none if it has come to rest
 					break
 				}
 			}
