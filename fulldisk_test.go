@@ -166,16 +166,9 @@ func TestSpaceIsPutAsideAtOnce(t *testing.T) {
 	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
 		m := memfs.New()
 		o := &cairn.Options{FS: m, Durability: durability}
-		aside := func() int64 {
-			info, err := m.Stat("/db/RESERVE")
-			if err != nil {
-				return 0
-			}
-			return info.Allocated
-		}
 		db := openAt(t, "/db", o)
 		check(t, db.Put(b("little"), b("value")))
-		if n := aside(); n != 0 {
+		if n := aside(m); n != 0 {
 			t.Errorf("durability %v: %d bytes are put aside by a store that holds little", durability, n)
 		}
 		check(t, db.Put(b("more"), make([]byte, 1<<20)))
@@ -183,7 +176,7 @@ func TestSpaceIsPutAsideAtOnce(t *testing.T) {
 		check(t, db.Close())
 		db = openAt(t, "/db", o)
 		check(t, db.Put(b("little"), b("value")))
-		if n := aside(); n < 512<<10*5/4+256<<10 {
+		if n := aside(m); n < 512<<10*5/4+256<<10 {
 			t.Errorf("durability %v: %d bytes are put aside", durability, n)
 		}
 		check(t, db.Close())
@@ -286,9 +279,7 @@ func TestFirstCommitsOnASmallDisk(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, commits of %d", d, size), func(t *testing.T) {
 				t.Parallel()
 				for _, disk := range []int64{1_200_000, 1_400_000, 2_000_000, 2_700_000, 3_300_000, 5_000_000, 8_000_000} {
-					m := memfs.New()
-					m.StopJournal()
-					m.SetCapacity(disk)
+					m := smallDisk(disk)
 					o := &cairn.Options{FS: m, Durability: d}
 					if err := fillAndReopen(t, o, size); err != nil {
 						t.Fatalf("a disk of %d bytes: %v; %d of them are used", disk, err, m.Used())
@@ -340,10 +331,7 @@ func fillAndReopen(t *testing.T, o *cairn.Options, size int) error {
 func TestLargeCommitOnASmallDisk(t *testing.T) {
 	for _, kind := range []string{"put", "batch", "update"} {
 		t.Run(kind, func(t *testing.T) {
-			m := memfs.New()
-			m.StopJournal()
-			m.SetCapacity(32 << 20)
-			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 30})
+			db := openAt(t, "/db", &cairn.Options{FS: smallDisk(32 << 20), Memory: 1 << 30})
 			check(t, db.Put(b("before"), noise(300_000)))
 			key, value := b("large"), noise(20<<20)
 			var err error

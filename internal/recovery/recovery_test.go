@@ -473,15 +473,22 @@ func TestStrays(t *testing.T) {
 	want(t, "older than the log", w.disk, "")
 }
 
-// TestIngest: tables of a large transaction stand between the memtables around them, until a manifest names them.
-func TestIngest(t *testing.T) {
-	w := newWritten(t)
+// newIngested is a store with a large transaction between commits, and returns the segment that it begins and its frame's payload.
+func newIngested(t *testing.T) (w *written, s *wal.Segment, payload []byte) {
+	t.Helper()
+	w = newWritten(t)
 	w.commit(w.segment(false), 0, "a", "b")
-	payload := w.private("c")
-	s := w.segment(false)
+	payload = w.private("c")
+	s = w.segment(false)
 	w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, payload)
 	w.commit(s, 0, "d")
 	w.commit(w.segment(false), 0, "e")
+	return w, s, payload
+}
+
+// TestIngest: tables of a large transaction stand between the memtables around them, until a manifest names them.
+func TestIngest(t *testing.T) {
+	w, s, payload := newIngested(t)
 	want(t, "not in the manifest", w.disk, "a b c d e")
 	r := open(t, w.disk, true)
 	if err := r.run(); err != nil || len(r.Layers) != 4 || r.Layers[2].Ingest == nil || r.Layers[2].Seq != 3 {
@@ -598,13 +605,7 @@ const fullKeys = "a b c d e"
 // an interrupted flush and another Open have left.
 func newFull(t *testing.T) *written {
 	t.Helper()
-	w := newWritten(t)
-	w.commit(w.segment(false), 0, "a", "b")
-	payload := w.private("c")
-	s := w.segment(false)
-	w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, payload)
-	w.commit(s, 0, "d")
-	w.commit(w.segment(false), 0, "e")
+	w, _, _ := newIngested(t)
 	w.ok(w.disk.WriteFile("/db/000050.sst", []byte("cairnSST")))
 	w.ok(w.disk.WriteFile("/db/MANIFEST-000001", []byte("cairnMAN")))
 	w.ok(w.disk.WriteFile(path(60), w.stray(60, true)))
