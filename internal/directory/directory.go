@@ -161,3 +161,16 @@ func wrap(err error, what string) error {
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
+
+// Strange says of a directory, a link or the like in the place of a file that the store is damaged, or, in the place of
+// the lock file, that something else is there.
+func Strange(err error) error {
+	at := (*fs.PathError)(nil)
+	switch {
+	case !errors.Is(err, vfs.ErrNotRegular) || !errors.As(err, &at):
+		return err
+	case filepath.Base(at.Path) == base.FileName(base.FileLock, 0):
+		return fmt.Errorf("%w: %w", fs.ErrExist, err)
+	}
+	return base.Corruptf(at.Path, -1, "%v", at.Err)
+}

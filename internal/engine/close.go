@@ -7,6 +7,7 @@ import (
 	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tablefiles"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // Close waits for open transactions, flushes, seals the manifest so that the next
@@ -160,10 +161,8 @@ func (e *Engine) closeSegments() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rs := e.State(); rs != nil {
-		for _, l := range rs.Layers {
-			if l.Mem != nil && l.Mem.Seg != nil {
-				l.Mem.Seg.Close()
-			}
+		for _, seg := range tree.SegmentsOf(rs.Layers) {
+			seg.Close()
 		}
 	}
 	if c.spare != nil {

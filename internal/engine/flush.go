@@ -71,10 +71,7 @@ func (e *Engine) awaitOldest() ([]*tree.Layer, error) {
 // it is. commit.mu is held.
 func (e *Engine) together() []*tree.Layer {
 	rs := e.State()
-	layers := rs.Layers
-	if e.commit.mem != nil && layers[0].Mem == e.commit.mem {
-		layers = layers[1:]
-	}
+	layers := rs.Sealed(e.commit.mem)
 	n := 1
 	if layers[len(layers)-1].Mem != nil && !e.diskFull() && !e.spaceShort.Load() {
 		all := len(layers) == len(rs.Layers) || e.commit.flushRest
@@ -100,13 +97,7 @@ func (e *Engine) undecided(m *tree.Memory) bool {
 
 // oldestSealed returns the oldest layer nothing is appended to any more.
 // commit.mu is held.
-func (e *Engine) oldestSealed() *tree.Layer {
-	layers := e.State().Layers
-	if n := len(layers); n > 0 && (layers[n-1].Mem == nil || layers[n-1].Mem != e.commit.mem) {
-		return layers[n-1]
-	}
-	return nil
-}
+func (e *Engine) oldestSealed() *tree.Layer { return e.State().OldestSealed(e.commit.mem) }
 
 // flushLayers writes memtables, the newest first, to one run of level 0, or installs the tables of a
 // large transaction there: as many runs as it had private ones, told apart by their sequences.

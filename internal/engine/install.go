@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/tree"
-	"github.com/cairndb/cairn/internal/wal"
 )
 
 // install makes an edit durable and then visible: tables become part of the version,
@@ -51,13 +48,7 @@ func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*t
 // that were merged. That takes milliseconds, and a sync of a segment that is under way has
 // to end, so no lock is held that commits wait for.
 func (e *Engine) letGo(done recorded, flushed []*tree.Layer) {
-	var segments []*wal.Segment
-	for _, l := range flushed {
-		if l.Mem != nil && l.Mem.Seg != nil {
-			segments = append(segments, l.Mem.Seg)
-		}
-	}
-	e.logs.LetGo(segments, done.logStart, done.ordinal)
+	e.logs.LetGo(tree.SegmentsOf(flushed), done.logStart, done.ordinal)
 	e.Epochs.Collect()
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
@@ -89,8 +80,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 	for _, h := range tables {
 		e.handles[h.Meta.Num] = h
 	}
-	layers := slices.DeleteFunc(slices.Clone(e.State().Layers), func(l *tree.Layer) bool { return slices.Contains(flushed, l) })
-	e.publish(e.newState(layers, e.ledger.State().Version))
+	e.publish(e.newState(e.State().Without(flushed), e.ledger.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.edited++
 	c.cond.Broadcast()
@@ -101,21 +91,11 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 // hold is in the tables: that of the oldest memtable left, none when the store comes
 // to rest or is being closed. commit.mu and the ledger's lock are held.
 func (e *Engine) logStartWithout(flushed []*tree.Layer) (start uint64) {
-	layers := e.State().Layers
-	c := &e.commit
-	if len(layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
+	rs, c := e.State(), &e.commit
+	if len(rs.Layers) == len(flushed) && (c.closing || c.mem == nil && c.spare == nil && !c.preparing) {
 		return manifest.NoLog(e.ledger.Next())
 	}
-	for i := len(layers) - 1; i >= 0; i-- {
-		switch l := layers[i]; {
-		case l.Mem == nil || l.Mem.Seg == nil:
-		case !slices.Contains(flushed, l):
-			return l.Mem.Seg.Num
-		default:
-			start = l.Mem.Seg.Num + 1
-		}
-	}
-	return start
+	return rs.LogStartWithout(flushed)
 }
 
 // retireFiles notes the tables an installed edit has made useless, and the segments that
@@ -131,11 +111,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
 	}
 	c := &e.commit
-	for _, l := range flushed {
-		if l.Mem == nil || l.Mem.Seg == nil {
-			continue
-		}
-		seg := l.Mem.Seg
+	for _, seg := range tree.SegmentsOf(flushed) {
 		if c.closing && seg.Synced().Offset() < seg.Written() {
 			e.logs.NeverSynced(seg.Num)
 		}

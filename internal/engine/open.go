@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/arena"
@@ -82,29 +81,16 @@ func (e *Engine) open() error {
 	if e.cfg.ReadOnly {
 		err = e.openReadOnly()
 	} else if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, false, e.cfg.LockTimeout); err != nil {
-		return strange(err)
+		return directory.Strange(err)
 	} else {
 		e.guard()
 		err = e.openToWrite(made)
 	}
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", e.cfg.Dir, strange(err))
+		return fmt.Errorf("open store %s: %w", e.cfg.Dir, directory.Strange(err))
 	}
 	e.startBackground()
 	return nil
-}
-
-// strange says of a directory, a link or the like in the place of a file that the store is damaged, or, in the place of
-// the lock file, that something else is there.
-func strange(err error) error {
-	at := (*fs.PathError)(nil)
-	switch {
-	case !errors.Is(err, vfs.ErrNotRegular) || !errors.As(err, &at):
-		return err
-	case filepath.Base(at.Path) == base.FileName(base.FileLock, 0):
-		return fmt.Errorf("%w: %w", fs.ErrExist, err)
-	}
-	return base.Corruptf(at.Path, -1, "%v", at.Err)
 }
 
 func (e *Engine) openToWrite(made int) error {

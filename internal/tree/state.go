@@ -2,74 +2,13 @@ package tree
 
 import (
 	"bytes"
-	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/memtable"
 )
-
-// Layer is what lies above the version: a memtable, or tables ingested by a large
-// transaction that no manifest edit has recorded yet.
-type Layer struct {
-	Mem    *Memory
-	Ingest []Run  // newest first
-	Seq    uint64 // ingest: greatest sequence of its runs
-}
-
-// Bytes returns how much of the log, or of tables, a layer stands for, at least one.
-func (l *Layer) Bytes() (n int64) {
-	if l.Mem != nil {
-		n = l.Mem.LogBytes()
-	}
-	for i := range l.Ingest {
-		n += SizeOf(l.Ingest[i].Tables)
-	}
-	return max(n, 1)
-}
-
-// Check looks whether the log that layers were read from is what was committed (wal.Segment.Intact). It says
-// so of what was read before it began, beside whatever else is done.
-type Check struct {
-	Layers []*Layer
-
-	begin   sync.Once
-	looking sync.WaitGroup
-	errs    []error
-}
-
-// Begin begins to look, unless that was done: all that is read of the layers has been.
-func (c *Check) Begin() {
-	c.begin.Do(func() {
-		c.errs = make([]error, len(c.Layers))
-		for i, l := range c.Layers {
-			if l.Mem != nil && l.Mem.Seg != nil {
-				c.looking.Go(func() { c.errs[i] = l.Mem.Seg.Intact() })
-			}
-		}
-	})
-}
-
-// Wait waits until nobody looks any more: whoever lets go of the layers does.
-func (c *Check) Wait() { c.looking.Wait() }
-
-// Err begins to look, unless that was done, and returns what was found.
-func (c *Check) Err() error {
-	c.Begin()
-	c.Wait()
-	return errors.Join(c.errs...)
-}
-
-// Tables returns the ingested tables.
-func (l *Layer) Tables() (all []*Handle) {
-	for _, r := range l.Ingest {
-		all = append(all, r.Tables...)
-	}
-	return all
-}
 
 // State is everything a read needs, newest first: layers, then the runs of
 // the version. Along that order the sequences of any one key only fall (E1), so
@@ -100,19 +39,6 @@ func (rs *State) LogBytes() (n int64) {
 		}
 	}
 	return n
-}
-
-// WaitsUpTo reports whether something of a sequence up to last waits to be flushed, in another layer than the active one.
-func (rs *State) WaitsUpTo(last uint64, active *Memory) bool {
-	return slices.ContainsFunc(rs.Layers, func(l *Layer) bool {
-		switch {
-		case l.Mem == nil:
-			return l.Seq <= last
-		case l.Mem == active || l.Mem.Len() == 0: // the base of an empty one may come from commits that failed
-			return false
-		}
-		return l.Mem.FirstSeq() <= last
-	})
 }
 
 // LargestMemory returns what the log of the largest memtable may take: that to which commits are added,
