@@ -111,7 +111,7 @@ func TestWrongUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"run", "-suite", "w9"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
+		{"run", "-suite", "w9"}, {"run", "-suite", "", "-n", "9", "-engines", "gomap", "-rounds", "1"}, {"run", "-engines", "", "-suite", "w4", "-n", "9", "-rounds", "1"}, {"run", "-suite", "w1", "-zipf", "0.9", "-n", "9", "-engines", "gomap"}, {"run", "-suite", "w1", "-rate", "9", "-n", "9", "-engines", "gomap"}, {"run", "-suite", "ycsb", "-seconds", "9", "-n", "9", "-engines", "gomap"}, {"run", "-engines", "oracle"}, {"run", "-sync", "maybe"}, {"run", "-format", "xml"},
 		{"run", "-quick", "-full"}, {"run", "-n", "-4"}, {"run", "-n", "0"}, {"run", "-n", "5,x"}, {"run", "-n", "5,7,5"}, {"run", "-values", "2000000"}, {"run", "-nosuch"}, {"run", "stray"}, {"list", "stray"},
 		{"run", "-keys", "512"}, {"run", "-keys", "3", "-n", "5000"}, {"run", "-zipf", "-1"}, {"run", "-rate", "-1"}, {"run", "-suite", "latency", "-rate", "0.1"}, {"run", "-suite", "sustained", "-rate", "9", "-seconds", "0.1"}, {"run", "-seconds", "-1"}, {"run", "-seconds", "1e9"}, {"run", "-time", "-1s"}, {"run", "-timeout", "-1s"}, {"run", "-dir", file, "-n", "9", "-engines", "gomap"}, {"frob"}, {"run", "-data-key", "id"},
 		{"run", "-data", "missing.jsonl"}, {"run", "-data", "x.jsonl", "-values", "9"}, {"run", "-suite", "w1/loud"}, {"run", "-suite", "w1/published", "-values", "9"},

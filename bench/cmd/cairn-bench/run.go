@@ -192,13 +192,17 @@ func (f *flags) plan(records *data.Records) (harness.Plan, error) {
 		return plan, fmt.Errorf("nothing to run: %s", strings.Join(plan.Unfit, "; "))
 	}
 	plan.Limit = f.timeout
-	return plan, errors.Join(f.fitKeys(plan), fitRate(plan))
+	return plan, errors.Join(f.fitKeys(plan), f.checkUsed(plan), fitRate(plan))
 }
 
 var syncModes = map[string][]bool{"": nil, "on": {true}, "off": {false}, "both": {true, false}}
 
 func (f *flags) check() error {
 	switch {
+	case f.suite != nil && len(f.suite) == 0:
+		return errors.New("-suite: names no workload")
+	case f.engines != nil && len(f.engines) == 0:
+		return errors.New("-engines: names no engine")
 	case f.quick && f.full:
 		return fmt.Errorf("-quick and -full exclude each other")
 	case slices.ContainsFunc(f.counts, func(n int) bool { return n < 1 || n > 1<<30 }):
@@ -239,6 +243,24 @@ func (f *flags) check() error {
 		f.json = f.resume
 	}
 	f.choosePage()
+	return nil
+}
+
+// checkUsed refuses a flag by which no workload of the plan goes.
+func (f *flags) checkUsed(plan harness.Plan) error {
+	var skewed, timed bool
+	for _, t := range plan.Tables {
+		skewed = skewed || t.Params.Theta > 0
+		timed = timed || t.Params.Seconds > 0
+	}
+	switch {
+	case f.zipf > 0 && !skewed:
+		return errors.New("-zipf: only load and ycsb go by it")
+	case f.rate > 0 && !timed:
+		return errors.New("-rate: only latency and sustained keep one")
+	case f.seconds > 0 && !timed:
+		return errors.New("-seconds: only latency and sustained keep a rate so long")
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ func init() {
 		FullN:      []int{1_000_000},
 		ValueBytes: 100,
 		Modes:      unsynced,
+		Skewed:     true,
 		Conditions: loadConditions,
 		Columns:    loadColumns,
 		Estimate:   loadEstimate,

@@ -86,7 +86,7 @@ type Scale struct {
 	Counts     []int // of keys, in place of the suite's
 	ValueBytes int   // in place of the workload's size
 	KeyBytes   int
-	Theta      float64
+	Theta      float64 // of the Zipfian ones
 	Rate       float64 // of the workloads that keep one
 	Seconds    float64 // for which they keep it
 	Sync       []bool
@@ -107,11 +107,14 @@ func (w Workload) Cells(s Scale) []Params {
 		for _, sync := range w.modes(s, n) {
 			p := Params{
 				Workload: w.Name, Variant: w.Variant, N: w.within(n, sync, s), ValueBytes: w.ValueBytes, KeyBytes: s.KeyBytes,
-				Theta: s.Theta, Sync: sync, Seed: s.Seed, Data: s.Data,
+				Sync: sync, Seed: s.Seed, Data: s.Data,
 				ArticleOnly: w.Article != nil && len(s.Counts) == 0 && n == slices.Max(w.FullN),
 			}
 			if s.ValueBytes > 0 {
 				p.ValueBytes = s.ValueBytes
+			}
+			if w.Skewed {
+				p.Theta = s.Theta
 			}
 			cells = append(cells, w.vary(p, s)...)
 		}

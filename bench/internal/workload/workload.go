@@ -40,6 +40,7 @@ type Workload struct {
 	FullOnly   bool // not part of the quick suite, unless it is named; published variants never are
 	Processes  bool // several processes do the work: the columns in Common would say nothing
 	Timed      bool // each engine does what it can in a time: what it used of the machine is for more work or less, and not ranked
+	Skewed     bool // chooses keys as Scale.Theta says
 	WritesOnly bool // reads nothing while it measures: floors can do it
 
 	// Article names the engines that an article measured. At its largest count only these and

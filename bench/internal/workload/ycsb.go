@@ -18,6 +18,7 @@ func init() {
 		FullN:      []int{1_000_000},
 		ValueBytes: 1000,
 		Modes:      unsynced,
+		Skewed:     true,
 		Vary:       forGoroutines,
 		Conditions: ycsbConditions,
 		Columns:    ycsbColumns,
