@@ -166,3 +166,28 @@ func TestDeletesOneByOne(t *testing.T) {
 		check(t, db.Close())
 	}
 }
+
+// TestPutsAfterCompact: a store of a few bytes whose log segments have grown all the same, one for each Compact, takes puts as
+// long as there is space for a smaller one and its flush.
+func TestPutsAfterCompact(t *testing.T) {
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for _, c := range []struct {
+			disk    int64
+			compact int
+		}{{64 << 20, 7}, {8 << 20, 3}} {
+			db, err := cairn.Open("/db", &cairn.Options{FS: smallDisk(c.disk), Durability: d})
+			check(t, err)
+			for i := range c.compact {
+				check(t, db.Put(fmt.Append(nil, "small", i), noise(50)))
+				check(t, db.Compact(t.Context(), cairn.Range{}))
+			}
+			for i := range 100 {
+				if err := db.Put(fmt.Append(nil, i), noise(10_000)); err != nil {
+					t.Errorf("%v, %d MiB, put %d: %v", d, c.disk>>20, i, err)
+					break
+				}
+			}
+			check(t, db.Close())
+		}
+	}
+}

@@ -123,7 +123,7 @@ func preallocate(o *osFile, off, n int64) error {
 			return err
 		}
 		err := unix.Fallocate(fd, 0, off, n)
-		if err == unix.ENOSPC {
+		if IsNoSpace(err) {
 			_ = unix.Ftruncate(fd, st.Size)
 		}
 		return err

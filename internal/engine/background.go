@@ -50,11 +50,14 @@ func (e *Engine) startBackground() {
 
 // flusher turns sealed layers into tables, the oldest first.
 func (e *Engine) flusher() {
-	delay := retryDelay
+	delay, given := retryDelay, false
 	for e.awaitSealed() {
 		_, err := e.flushOldest()
 		if err == nil {
-			delay = retryDelay
+			if n := e.State().LargestMemory(); given && n > 0 {
+				_ = e.putAside(n) // the flush has freed more than it took. If not, the next commit is told
+			}
+			delay, given = retryDelay, false
 			e.commit.mu.Lock()
 			e.commit.flushing = false // a store that waited for this may come to rest
 			e.commit.mu.Unlock()
@@ -67,6 +70,7 @@ func (e *Engine) flusher() {
 		}
 		e.backgroundError(err)
 		if reserve.IsFull(err) && e.releaseToFlush() {
+			given = true
 			continue
 		}
 		e.sleepUntil(retryDelay, nil)

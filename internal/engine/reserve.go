@@ -52,42 +52,64 @@ func (e *Engine) holdsLittle(more int) bool {
 // none is needed, and puts it aside if not: then look again. What only deletes goes on without. commit.mu is held; it may be let
 // go of.
 func (e *Engine) secured(w *Write) (bool, error) {
-	if w.bare {
+	if e.covered(0, w.Bytes) || w.fewDeletes() && (e.diskFull() || e.commit.bare()) {
 		return true, nil
 	}
-	ok, err := e.secure(e.commit.mem, w.Bytes)
+	ok, err := e.secure(0, w.Bytes)
 	if err != nil && w.fewDeletes() {
-		w.bare, err = true, nil
+		err = nil
 	}
 	return ok, err
 }
 
-// secure is secured where so many bytes more come to m, or to tables beside it.
-func (e *Engine) secure(m *tree.Memory, more int) (bool, error) {
+// covered reports whether space is put aside for the flush of the largest memtable, or that of a segment of so many bytes
+// behind it, or none is needed, with so many bytes more. commit.mu is held.
+func (e *Engine) covered(segment int64, more int) bool {
+	return e.reserve.Holds(max(e.State().LargestMemory(), segment)) || e.holdsLittle(more)
+}
+
+// bare reports whether space could not be put aside, and nothing was let go of since. mu is held.
+func (c *committer) bare() bool { return c.triedAt == c.letGo+1 }
+
+// secure is secured where so many bytes more come to the active memtable, or to one of a segment of so many bytes.
+func (e *Engine) secure(segment int64, more int) (bool, error) {
 	c := &e.commit
-	if !m.Bare || e.holdsLittle(more) {
+	switch {
+	case e.covered(segment, more):
 		return true, nil
-	}
-	if c.preparing { // which may put it aside, or take it
+	case e.diskFull(): // the flush has it
+		return false, e.stall()
+	case c.preparing: // which may put it aside, or take it
 		c.cond.Wait()
 		return false, nil
 	}
+	largest := max(e.State().LargestMemory(), segment)
 	c.preparing = true
-	size := m.Seg.Capacity()
 	c.mu.Unlock()
-	err := e.reserve.ForMade(size)
-	if reserve.IsFull(err) {
-		e.removeFiles()
-		err = e.reserve.ForMade(size)
-	}
+	err := e.putAside(largest)
 	c.mu.Lock()
-	m.Bare = err != nil
 	c.preparing = false
 	c.cond.Broadcast()
-	if m.Bare && e.flushErr == nil && e.oldestSealed() != nil { // a flush may have it, and gives it back
+	if err == nil {
+		return false, nil
+	}
+	e.spaceShort.Store(true) // once it rests, its next segment is one for whose flush there is space
+	c.triedAt = c.letGo + 1
+	if e.flushErr == nil && e.oldestSealed() != nil { // a flush may have it, and gives it back
 		return false, e.awaitFlush()
 	}
 	return false, reserve.SpaceError(err)
+}
+
+// putAside puts space aside for the flush of the largest memtable, of so many bytes, where that was not done, or what was
+// has gone. No lock is held.
+func (e *Engine) putAside(largest int64) error {
+	err := e.reserve.ForMade(largest)
+	if reserve.IsFull(err) {
+		e.removeFiles()
+		err = e.reserve.ForMade(largest)
+	}
+	return err
 }
 
 // fewDeletes reports whether w only deletes, which makes room and is let pass where others are not, and is no

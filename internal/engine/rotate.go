@@ -211,7 +211,6 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	}
 	largest := e.State().LargestMemory()
 	return func() error {
-		held := e.reserve.Holds(largest)
 		if old != nil {
 			e.dropSpare(old)
 		}
@@ -228,21 +227,15 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
 			plan.Records = max(plan.Size/16, count) + 64
 			if m, err = e.newMemory(plan, need, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
-				if m, err = e.segments.Make(plan); m != nil {
-					m.Bare = !e.reserve.Holds(largest)
-				}
+				m, err = e.segments.Make(plan)
 			}
 		}
 		if err == nil {
 			m, err = e.shared(m)
 		}
-		lost := held && !e.reserve.Holds(largest)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.preparing, c.spare = false, m
-		if lost && c.mem != nil {
-			c.mem.Bare = true // somebody else took what was put aside when it had to be made less
-		}
 		e.spaceShort.Store(reserve.IsFull(err))
 		c.cond.Broadcast()
 		return reserve.SpaceError(err)
@@ -264,14 +257,11 @@ func (e *Engine) shared(m *tree.Memory) (*tree.Memory, error) {
 // newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there
 // is, and its memtable. Its first commit takes need bytes. No lock is held.
 func (e *Engine) newMemory(p segments.Plan, need int, largest int64) (m *tree.Memory, err error) {
-	little := e.holdsLittle(need)
+	little := e.holdsLittle(need) && p.Size <= tree.RelaxedSegment // space for the flush of more is not for the asking later
 	err = e.reserve.ForSegment(p.Size, largest, little, func() error {
 		m, err = e.segments.Make(p)
 		return err
 	})
-	if m != nil {
-		m.Bare = little
-	}
 	return m, err
 }
 

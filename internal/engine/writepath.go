@@ -30,7 +30,6 @@ type Write struct {
 
 	first    uint64        // hash of the first entry's key
 	checked  uint64        // reads are known valid against commits up to this sequence
-	bare     bool          // deletes, for whose flush no space could be put aside
 	failures uint64        // as many writes of the log had failed then
 	waited   time.Duration // for merges to make room
 	outcome  group.Commit
@@ -77,6 +76,7 @@ type committer struct {
 
 	ingesting int // ingest frames whose tables are not in the state yet
 
+	triedAt       uint64 // 1 + letGo when space could not be put aside the last time
 	edited, letGo uint64 // edits that are visible, and those after which what is not needed any more was let go of
 }
 

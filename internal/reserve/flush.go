@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"github.com/cairndb/cairn/vfs"
@@ -37,9 +38,10 @@ func (s *Space) ForSegment(size int, largest int64, little bool, create func() e
 	return err
 }
 
-// ForMade puts space aside for the flush of a segment that was made for a store that held little.
-func (s *Space) ForMade(size int) error {
-	return s.hold(int64(size), func() error { return nil })
+// ForMade puts space aside for the flush of a segment that was made without: for a store that held little, or since what
+// was put aside has gone.
+func (s *Space) ForMade(size int64) error {
+	return s.hold(size, func() error { return nil })
 }
 
 // hold is Hold for the flush of a segment. Where space cannot be put aside at all there is none.
@@ -53,6 +55,7 @@ func (s *Space) hold(segment int64, use func() error) error {
 	if held || vfs.IsNoSpace(err) {
 		return err
 	}
+	s.aside.Store(math.MaxInt64)
 	return use()
 }
 
@@ -73,12 +76,8 @@ func (s *Space) Lend(least, largest int64) bool {
 // Lent returns how many bytes were lent to the next segment.
 func (s *Space) Lent() int64 { return s.lent.Load() }
 
-// Holds reports whether space is put aside for the flush of a segment of so many bytes.
-func (s *Space) Holds(segment int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytes >= ForFlush(segment)
-}
+// Holds reports whether space is put aside for the flush of a segment of so many bytes, or none can be.
+func (s *Space) Holds(segment int64) bool { return s.aside.Load() >= ForFlush(segment) }
 
 // lacks reports whether the disk is known not to have what a segment and the space put aside for its flush take. What is
 // put aside already need not be let go of then, and held anew, which others could come between.

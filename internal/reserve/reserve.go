@@ -32,6 +32,7 @@ type Space struct {
 
 	mu    sync.Mutex
 	bytes int64
+	aside atomic.Int64 // bytes, or as many as anybody may need where none can be put aside. Written under mu
 }
 
 // New returns the space that the file name takes: none yet.
@@ -68,6 +69,7 @@ func (s *Space) grow(bytes int64) error {
 		return err
 	}
 	s.bytes = bytes
+	s.aside.Store(bytes)
 	return nil
 }
 
@@ -83,6 +85,7 @@ func (s *Space) Release() int64 {
 func (s *Space) remove() int64 {
 	bytes := s.bytes
 	if bytes == 0 {
+		s.aside.Store(0)
 		f, err := s.fs.Open(s.name)
 		if err != nil {
 			return 0
@@ -94,6 +97,7 @@ func (s *Space) remove() int64 {
 		bytes, _ = f.Size()
 	}
 	s.bytes = 0
+	s.aside.Store(0)
 	if s.fs.Remove(s.name) != nil {
 		return 0
 	}

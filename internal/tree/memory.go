@@ -18,7 +18,6 @@ type Memory struct {
 
 	Replayed int64 // bytes of log it was made from, by recovery
 	Heap     int64 // bytes of RangeDeleteBytes that are counted to the budget
-	Bare     bool  // no space is put aside for its flush: the store held little when its segment was made, or there was none
 
 	touched int64 // how far of the arena is touched, or is about to be
 

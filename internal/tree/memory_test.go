@@ -70,7 +70,7 @@ func TestStateOutlivesMappings(t *testing.T) {
 		largest int64
 		mayWait bool
 	}
-	counted := func() counts { return counts{rs.Waiting(), rs.LargestMemory(), rs.MayWait(nil, size/2)} }
+	counted := func() counts { return counts{rs.Waiting(), largestMemory(rs.Layers), rs.MayWait(nil, size/2)} }
 	before := counted()
 	if m.Unref(); counted() != before {
 		t.Errorf("%+v, of what is freed; %+v before", counted(), before)

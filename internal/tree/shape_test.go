@@ -116,12 +116,12 @@ func TestMemoryUsed(t *testing.T) {
 	if got := m.Used(); got != m.Seg.Capacity()*8/10 {
 		t.Errorf("eight of ten records: %d bytes of %d are used", got, m.Seg.Capacity())
 	}
-	rs := &State{Layers: []*Layer{{Mem: m}}}
-	if got := rs.LargestMemory(); got != int64(m.Seg.Capacity()) {
+	layers := []*Layer{{Mem: m}}
+	if got := largestMemory(layers); got != int64(m.Seg.Capacity()) {
 		t.Errorf("the one to which commits are added may take %d bytes, want %d", got, m.Seg.Capacity())
 	}
-	rs.Layers = append(rs.Layers, &Layer{Mem: sealedMemory(t, 30_000)})
-	if got, n := rs.LargestMemory(), int64(rs.Layers[1].Mem.Seg.Capacity()); got <= 30_000 || got >= n {
+	layers = append(layers, &Layer{Mem: sealedMemory(t, 30_000)})
+	if got, n := largestMemory(layers), int64(layers[1].Mem.Seg.Capacity()); got <= 30_000 || got >= n {
 		t.Errorf("behind it one that is sealed: %d bytes of %d", got, n)
 	}
 }

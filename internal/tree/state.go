@@ -15,6 +15,7 @@ import (
 // the first hit is the newest. It is immutable.
 type State struct {
 	refs    atomic.Int32
+	largest int64 // see LargestMemory
 	Layers  []*Layer
 	Version *manifest.Version
 	Runs    []Run
@@ -43,8 +44,10 @@ func (rs *State) LogBytes() (n int64) {
 
 // LargestMemory returns what the log of the largest memtable may take: that to which commits are added,
 // which is the first if there is one, all that there is room for.
-func (rs *State) LargestMemory() (n int64) {
-	for i, l := range rs.Layers {
+func (rs *State) LargestMemory() int64 { return rs.largest }
+
+func largestMemory(layers []*Layer) (n int64) {
+	for i, l := range layers {
 		switch {
 		case l.Mem == nil:
 		case i == 0:
@@ -206,7 +209,7 @@ func (rs *State) Unref() {
 // NewState makes a state of the given layers and version. open returns the
 // handle of each table. The state starts with one reference: the engine's.
 func NewState(layers []*Layer, v *manifest.Version, open func(*base.TableMeta) *Handle) *State {
-	rs := &State{Layers: layers, Version: v}
+	rs := &State{Layers: layers, Version: v, largest: largestMemory(layers)}
 	rs.refs.Store(1)
 	for _, l := range layers {
 		if l.Mem != nil {

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cairndb/cairn/internal/base"
+)
+
+// putNoise puts a value that does not compress.
+func putNoise(e *Engine, key, size int) error {
+	value := make([]byte, size)
+	rand.NewChaCha8([32]byte{byte(key), byte(key >> 8)}).Read(value)
+	return commitOne(e, base.KindPut, indexTestKey(key), value)
+}
+
+// TestPutsNeedSpaceAside, whatever has taken what was: a flush that found none, or deletes, to which it was lent. Deletes go on without.
+func TestPutsNeedSpaceAside(t *testing.T) {
+	e, disk := onSmallDisk(t)
+	holdMerges(t, e)
+	held := func() bool { return e.reserve.Holds(e.State().LargestMemory()) }
+	for i := range 100 {
+		if err := putNoise(e, i, 4000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !held() || e.reserve.Release() == 0 || held() {
+		t.Fatal("nothing was put aside, or it cannot be taken away")
+	}
+	if err := putNoise(e, 1, 4000); err != nil || !held() {
+		t.Errorf("a put: %v, with space put aside: %v", err, held())
+	}
+	e.reserve.Release()
+	e.removeFiles()
+	disk.SetCapacity(disk.Used())
+	for i := range 3 {
+		if err := putNoise(e, i, 400); !errors.Is(err, base.ErrNoSpace) {
+			t.Errorf("a put for whose flush there is no space: %v", err)
+		}
+		if err := commitOne(e, base.KindDelete, indexTestKey(i), nil); err != nil {
+			t.Errorf("a delete: %v", err)
+		}
+	}
+	disk.SetCapacity(0)
+	if err := putNoise(e, 1, 400); err != nil || !held() {
+		t.Errorf("a put where there is space again: %v, with space put aside: %v", err, held())
+	}
+}
+
+// TestFlushPutsSpaceAsideAgain: a flush that was given what was put aside has freed a log segment when it is done. So it is
+// put aside again at once, before somebody else comes, and not by the next commit only.
+func TestFlushPutsSpaceAsideAgain(t *testing.T) {
+	e, disk := onSmallDisk(t)
+	release := holdFlushes(t, e)
+	for i := 0; len(e.State().Layers) < 3; i++ {
+		if err := putNoise(e, i, 4000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &e.commit
+	c.mu.Lock()
+	for c.preparing {
+		c.cond.Wait()
+	}
+	c.preparing = true // the store does not come to rest
+	c.mu.Unlock()
+	t.Cleanup(e.prepared)
+	disk.SetCapacity(disk.Used() + 20_000)
+	release()
+	flushAtOnce(e)
+	eventually(t, "flushed", func() bool { return len(e.State().Layers) == 1 })
+	if e.Stats().BackgroundError == nil {
+		t.Fatal("the flush found space of its own")
+	}
+	eventually(t, "space put aside", func() bool { return e.reserve.Holds(e.State().LargestMemory()) })
+}
