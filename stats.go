@@ -101,8 +101,8 @@ type LevelStats struct {
 	Bytes  int64 // on disk
 }
 
-// RecoveryStats says what Open did to repair the end of the log. It is zero after
-// a clean Close.
+// RecoveryStats says what Open did to repair the end of the log. What was dropped every Open says,
+// until the store has been written to and closed.
 type RecoveryStats struct {
 	// DroppedBytes is how much of the log behind the last whole commit, and of the
 	// manifest behind its last whole edit, was left out: what was in progress when the

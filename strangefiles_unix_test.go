@@ -60,3 +60,20 @@ func TestStrangeFiles(t *testing.T) {
 		check(t, os.WriteFile(name, b(data), 0o600))
 	}
 }
+
+// TestLostCurrentBesideALink: a store whose CURRENT is missing is told from a directory without one, whatever a link with the name of a
+// table leads to.
+func TestLostCurrentBesideALink(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	sample(t, dir)
+	check(t, os.Remove(filepath.Join(dir, "CURRENT")))
+	check(t, os.Symlink("nowhere", filepath.Join(dir, "000000.sst")))
+	before, err := os.ReadDir(dir)
+	check(t, err)
+	if _, err := cairn.Open(dir, nil); !errors.Is(err, cairn.ErrCorrupt) {
+		t.Errorf("opened without CURRENT: %v", err)
+	}
+	if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+		t.Errorf("%d files of %d are left, %v", len(after), len(before), err)
+	}
+}

@@ -52,6 +52,20 @@ func patients(t *testing.T) (closed, killed *Patient, other *Run) {
 	return closed, killed, other
 }
 
+// relaxedPatient is a store closed whose manifest has recorded no log segment but such that were not synced then.
+func relaxedPatient(t *testing.T) *Patient {
+	r := NewRun(&Workload{Relaxed: true, Mapped: true}, 1)
+	r.Open()
+	for i := range 6 {
+		r.Commit(step(r, i, 600)...)
+	}
+	r.Close()
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return NewPatient(r, true)
+}
+
 // some yields one in -crash.sample of all.
 func some(all iter.Seq[Damage]) iter.Seq[Damage] {
 	return func(yield func(Damage) bool) {
@@ -139,7 +153,7 @@ func TestOtherDamage(t *testing.T) {
 	foreign := NewPatient(other, false).Image
 	other.Close()
 	foreignClosed := NewPatient(other, true).Image
-	for name, p := range map[string]*Patient{"closed": closed, "killed": killed} {
+	for name, p := range map[string]*Patient{"closed": closed, "killed": killed, "closed, relaxed": relaxedPatient(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("cut", func(t *testing.T) { suffer(t, p, some(p.Cuts(cuts))) })

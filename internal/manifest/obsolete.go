@@ -106,6 +106,9 @@ func lostCurrent(fsys vfs.FS, dir string) error {
 	}
 	for _, name := range names {
 		lost, err := outlivesCurrent(fsys, filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a link that leads nowhere: it says nothing of the others
+		}
 		if err != nil {
 			return err
 		}

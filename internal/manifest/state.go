@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"math"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -21,8 +22,9 @@ type State struct {
 	Dropped         Dropped // zero: nothing to report since the last clean close
 
 	// Filled by Recover only.
-	Clean bool // the manifest is sealed: the store was closed, or made, as a whole
-	Tail  Tail // what Recover dropped of the manifest itself
+	Clean bool   // the manifest is sealed: the store was closed, or made, as a whole
+	Tail  Tail   // what Recover dropped of the manifest itself
+	named uint64 // the greatest number of a log segment whose file's name is known to be durable: see nameSegments
 
 	firstNum uint64          // NextFileNum as of the manifest's snapshot
 	gone     map[uint64]bool // tables that later edits of it have removed; nil: not known
@@ -92,6 +94,10 @@ func (s *State) advance(e *Edit) error {
 func (s *State) IsProvisional(num uint64) bool {
 	return s.Provisional != 0 && num >= s.Provisional
 }
+
+// MayBeMissing reports whether a power cut may have taken away the file of log segment num: it is provisional, and its name is not known to
+// be durable. It is for states that Recover returns.
+func (s *State) MayBeMissing(num uint64) bool { return s.IsProvisional(num) && num > s.named }
 
 // FirstProvisional returns the number of the first provisional log segment, 0 if there is none.
 func (s *State) FirstProvisional() uint64 {
@@ -173,8 +179,25 @@ func (f *fold) apply(e *Edit) error {
 	}
 	if f.state.firstNum == 0 {
 		f.state.firstNum = f.state.NextFileNum
+		f.nameSegments(math.MaxUint64)
 	}
+	newest := uint64(0)
+	for _, a := range e.Added {
+		newest = max(newest, a.Table.Num)
+	}
+	f.nameSegments(newest)
 	return nil
+}
+
+// nameSegments notes that the names of log segments below a number are durable. Those of the snapshot are synced before CURRENT
+// names the manifest. And the file of a segment is there when it gets its number, so that the sync of the directory behind which an edit
+// adds a table with a greater one takes it along.
+func (f *fold) nameSegments(below uint64) {
+	for _, seg := range f.state.Segments {
+		if seg.Num < below {
+			f.state.named = max(f.state.named, seg.Num)
+		}
+	}
 }
 
 // finish returns the state after the edits folded so far. Its tables do not share

@@ -153,7 +153,7 @@ func (r *Log) loadSegment(seg manifest.Segment) (*wal.Loaded, error) {
 	name := r.path(seg.Num)
 	rec := wal.Recorded{Num: seg.Num, File: seg.File, Provisional: r.State.IsProvisional(seg.Num)}
 	f, size, err := r.openSegment(name)
-	if missing := errors.Is(err, fs.ErrNotExist); missing && rec.Provisional {
+	if missing := errors.Is(err, fs.ErrNotExist); missing && r.State.MayBeMissing(seg.Num) {
 		return wal.Torn(name, rec, nil), nil
 	} else if missing {
 		return nil, base.Corruptf(name, -1, "the log segment is missing")

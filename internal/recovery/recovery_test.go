@@ -429,6 +429,17 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestMissingOfSnapshot: the file of a segment that the manifest's snapshot names had its name before, provisional or not. Where it is missing
+// the manifest was cut: an edit said that it was not needed any more.
+func TestMissingOfSnapshot(t *testing.T) {
+	for _, provisional := range []bool{false, true} {
+		w := newWritten(t)
+		w.commit(w.segment(provisional), 0, "a")
+		w.ok(w.disk.Remove(path(w.segs[0].Num)))
+		refused(t, fmt.Sprintf("provisional: %v", provisional), w.disk)
+	}
+}
+
 // TestStrays: files with names of the log that no manifest knows are nothing if they are of others or without commits,
 // dropped if they were provisional, and damage of the manifest else.
 func TestStrays(t *testing.T) {
@@ -601,7 +612,7 @@ func full(t *testing.T, disk vfs.FS) *replayed {
 // fullKeys are those of a store whose disk is full.
 const fullKeys = "a b c d e"
 
-// newFull is a store whose disk is full. It has a large transaction in its log, a segment whose edit was lost, and what
+// newFull is a store whose disk is full. It has a large transaction in its log, a segment whose edit was lost, one that is missing, and what
 // an interrupted flush and another Open have left.
 func newFull(t *testing.T) *written {
 	t.Helper()
@@ -609,6 +620,7 @@ func newFull(t *testing.T) *written {
 	w.ok(w.disk.WriteFile("/db/000050.sst", []byte("cairnSST")))
 	w.ok(w.disk.WriteFile("/db/MANIFEST-000001", []byte("cairnMAN")))
 	w.ok(w.disk.WriteFile(path(60), w.stray(60, true)))
+	w.ok(w.disk.Remove(path(w.begin(true).Num)))
 	return w
 }
 
@@ -631,7 +643,7 @@ func TestSteps(t *testing.T) {
 			left = append(left, name)
 		}
 	}
-	if want := []string{"000005.log", "000060.log"}; err != nil || !slices.Equal(left, want) || manifests != 2 {
+	if want := []string{"000005.log", "000006.log", "000060.log"}; err != nil || !slices.Equal(left, want) || manifests != 2 {
 		t.Errorf("%v and %d manifests are left, want %v and that of the last step; %v", left, manifests, want, err)
 	}
 	if len(r.Opened) != 3 || len(r.Written) != 1 || r.Dropped().From>>32 != 60 {

@@ -88,6 +88,9 @@ func (r *Log) record() error {
 	if n := before.Tail.Bytes; n > 0 { // this one tells what was dropped of the one before
 		edit.Dropped = &manifest.Dropped{Bytes: before.Dropped.Bytes + uint64(n), From: before.Dropped.From}
 	}
+	if err := r.makeMissing(edit); err != nil {
+		return err
+	}
 	num := r.NewNum()
 	edit.NextFileNum = r.NextFileNum()
 	log, err := manifest.Create(r.FS, r.Dir, r.Store, num, edit)
@@ -109,6 +112,26 @@ func (r *Log) record() error {
 		err := r.FS.Remove(filepath.Join(r.Dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a provisional segment may be missing
 			return err
+		}
+	}
+	return nil
+}
+
+// makeMissing makes empty files of the segments that a power cut has taken away: what a snapshot names has a file.
+func (r *Log) makeMissing(snapshot *manifest.Edit) error {
+	for _, seg := range snapshot.Segments {
+		if seg.Num < snapshot.LogStart || !r.State.MayBeMissing(seg.Num) {
+			continue
+		}
+		f, err := r.FS.Create(r.path(seg.Num))
+		switch {
+		case err == nil:
+			err = f.Close()
+		case errors.Is(err, fs.ErrExist):
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("log segment in the place of one that is missing: %w", err)
 		}
 	}
 	return nil
