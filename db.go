@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/txn"
 	"github.com/cairndb/cairn/vfs"
@@ -30,35 +31,18 @@ func Open(dir string, opts *Options) (*DB, error) {
 	if err := opts.check(dir); err != nil {
 		return nil, err
 	}
-	dir = filepath.Clean(dir)
+	at, err := filepath.Clean(dir), error(nil)
 	if opts == nil || opts.FS == nil || opts.FS == vfs.OS() {
-		dir = resolved(dir)
+		at, err = directory.Resolve(dir)
 	}
-	e, err := engine.Open(opts.config(dir))
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(opts.config(at))
 	if err != nil {
 		return nil, err
 	}
 	return &DB{e: e, updates: newPrecedence()}, nil
-}
-
-// resolved returns where dir leads to now: later the process may change its own directory,
-// or somebody a symbolic link, and the store must stay in its own.
-func resolved(dir string) string {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	rest := "" // not there yet
-	for {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return filepath.Join(at, rest)
-		}
-		at, rest = parent, filepath.Join(filepath.Base(at), rest)
-	}
 }
 
 // Close waits until open transactions have ended (in the function of a View or an Update it

@@ -87,6 +87,40 @@ func TestStoreStaysInItsDirectory(t *testing.T) {
 	})
 }
 
+// TestDotDotBehindALink: what leads through a link and up again, as link/../data, is one
+// directory to the system and to the store, which took it for ./data and made its files there.
+func TestDotDotBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	here, far := filepath.Join(dir, "here"), filepath.Join(dir, "far")
+	check(t, os.MkdirAll(filepath.Join(far, "real"), 0o755))
+	check(t, os.Mkdir(here, 0o755))
+	check(t, os.Symlink("../far/real", filepath.Join(here, "link")))
+	t.Chdir(here)
+	check(t, os.Mkdir("link/../made", 0o755))
+	for name, prefix := range map[string]string{"made": "", "new": "./", "more/new": here + "/"} {
+		db, err := cairn.Open(prefix+"link/../"+name, nil)
+		check(t, err)
+		put(t, db, "a", "1")
+		check(t, db.Close())
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%slink/../%s is here", prefix, name)
+		}
+		verified(t, filepath.Join(far, name), "a", "1")
+	}
+	check(t, os.Symlink("nowhere", "dangling"))
+	check(t, os.Symlink("loop", "loop"))
+	check(t, os.WriteFile("file", nil, 0o644))
+	for _, name := range []string{"dangling/../data", "loop/../data", "file/../data", "link/../none/../../none/../here/file/data"} {
+		if db, err := cairn.Open(name, nil); err == nil {
+			db.Close()
+			t.Errorf("%s was opened", name)
+		}
+	}
+	if _, err := os.Stat("data"); err == nil {
+		t.Error("what leads nowhere is here")
+	}
+}
+
 // TestRenamedDirectory: a store whose directory is renamed makes no files any more, and says
 // why; least of all in the store that has its name then. Back in its place it goes on.
 func TestRenamedDirectory(t *testing.T) {

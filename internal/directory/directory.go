@@ -1,4 +1,4 @@
-// Package directory makes, locks and cleans the directory of a store.
+// Package directory finds, makes, locks and cleans the directory of a store.
 //
 // # Concurrency
 //
