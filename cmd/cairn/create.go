@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,28 +19,28 @@ import (
 // mayCreate refuses to make a store in a directory that holds anything: opening a
 // store removes what by its name could be left over from one. Let through are only
 // the files an interrupted creation leaves, known by name and by content.
-func (a *app) mayCreate(ctx context.Context, dir string) error {
-	names, err := list(dir)
+func (a *app) mayCreate(ctx context.Context, p place) error {
+	names, err := list(p.at)
 	if err != nil {
 		return err
 	}
-	name, err := foreign(dir, names)
+	name, err := foreign(p.at, names)
 	if err != nil || name == "" {
 		return err
 	}
 	if t, _ := base.ParseFileName(name); t != base.FileUnknown {
 		// Another process may have made the store meanwhile, or this is a store
 		// that has lost the file CURRENT: the engine can tell.
-		if what, err := look(dir); err != nil || what == store {
+		if what, err := look(p); err != nil || what == store {
 			return err
 		}
-		err := a.readWith(ctx, dir, &cairn.Options{}, func(*cairn.DB) error { return nil })
+		err := a.readWith(ctx, p, &cairn.Options{}, func(*cairn.DB) error { return nil })
 		if err == nil || errors.Is(err, cairn.ErrCorrupt) || errors.Is(err, cairn.ErrLocked) || errors.Is(err, context.Canceled) {
 			return err
 		}
 	}
 	return fmt.Errorf("no store made in %s: it holds %s; choose a directory that is empty or not there yet",
-		dir, filepath.Join(dir, name))
+		p.name, filepath.Join(p.at, name))
 }
 
 // foreign returns the first of the names that no interrupted creation of a store
@@ -99,6 +100,17 @@ const (
 	holderBytes = lockBytes - vfs.SharedBytes
 )
 
+// readAtMost returns what a file begins with. The engine's way to open files lets others remove and replace
+// them meanwhile, on Windows too.
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := vfs.OS().Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, 0, most))
+}
+
 // unfinished reports whether a file holds what an interrupted creation leaves:
 // nothing, because its bytes had not reached the disk, or what was to be there. A
 // file that has gone meanwhile is none to worry about.
@@ -117,7 +129,7 @@ func unfinished(path string, t base.FileType, num uint64) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return false, err
 	}
-	b, err := os.ReadFile(path)
+	b, err := readAtMost(path, most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}

@@ -7,8 +7,8 @@
 // failure.go and exitcodes.go, how it all ends.
 //
 // State: none but the flags, in app. It uses the store's public API; of the
-// engine's internals it knows only how the files of a store are named and begin, to
-// tell a store from any other directory, and the format's version.
+// engine's internals it knows only how the directory of a store is found, how its files
+// are named and begin, to tell it from any other directory, and the format's version.
 //
 // Concurrency: one verb, one goroutine; a signal cancels the context the verb
 // checks. Only what a verb reads from standard input is read by a goroutine of

@@ -75,5 +75,7 @@ func newExitCodes() *cobra.Command {
 		Use:   "exit-codes",
 		Short: "The exit codes and what they mean",
 		Long:  "cairn ends with one of these codes:\n\n" + exitCodesText,
+		Args:  arguments(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 }

@@ -34,10 +34,17 @@ func (e *keyError) Error() string {
 
 func (e *keyError) Unwrap() error { return e.err }
 
-// closeError is what went wrong when a store was closed after what was asked for was done.
-type closeError struct{ err error }
+// closeError is what went wrong when a store was closed after what was asked for was done. Closing makes
+// relaxed commits durable: of these it is not known then.
+type closeError struct {
+	err     error
+	relaxed bool
+}
 
 func (e *closeError) Error() string {
+	if e.relaxed { // damage may be that of the log, found before the commit was synced
+		return "what was asked for is done, but may not survive a power loss: the store could not be closed well: " + message(e.err)
+	}
 	return "what was asked for is done and stays, but then the store could not be closed well: " + message(e.err)
 }
 
@@ -128,7 +135,27 @@ func message(err error) string {
 	case errors.As(err, &corrupt):
 		return corruptMessage(corrupt)
 	}
-	return strings.TrimPrefix(err.Error(), "cairn: ")
+	return oneLine(err)
+}
+
+// oneLine is the text of err, of joined errors one behind the other, without the package's name in front of each.
+func oneLine(err error) string {
+	text := err.Error()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines, parts []string
+		for _, e := range joined.Unwrap() {
+			lines, parts = append(lines, e.Error()), append(parts, oneLine(e))
+		}
+		if strings.Join(lines, "\n") == text {
+			return strings.Join(parts, "; ")
+		}
+	}
+	if cause := errors.Unwrap(err); cause != nil {
+		if what, ok := strings.CutSuffix(text, cause.Error()); ok {
+			text = what + oneLine(cause)
+		}
+	}
+	return strings.TrimPrefix(text, "cairn: ")
 }
 
 func corruptMessage(e *cairn.CorruptionError) string {

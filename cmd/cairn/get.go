@@ -41,10 +41,7 @@ func (a *app) get(db *cairn.DB, key []byte) error {
 
 func (a *app) printValue(key, value []byte) error {
 	if a.json {
-		var r record
-		r.Key, r.KeyBase64 = jsonBytes(key)
-		r.Value, r.ValueBase64 = jsonBytes(value)
-		return a.out.document(&r)
+		return a.out.pair(key, value, true)
 	}
 	f := formRaw
 	if a.out.terminal {

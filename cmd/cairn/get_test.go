@@ -35,7 +35,7 @@ func TestGetJSON(t *testing.T) {
 	dir := newStore(t, "k", "<v> \u009b31m\U000e0001", "empty", "", "\xff", "\x80")
 	r := cli(t, "get", "--json", dir, "k")
 	r.ok(t, `{"key":"k","value":"<v> \u009b31m\udb40\udc01"}`+"\n")
-	if got := parse[record](t, r.out); *got.Value != "<v> \u009b31m\U000e0001" {
+	if got := parse[pair](t, r.out); *got.Value != "<v> \u009b31m\U000e0001" {
 		t.Errorf("value %q", *got.Value)
 	}
 	cli(t, "get", "--json", dir, "empty").ok(t, `{"key":"empty","value":""}`+"\n")

@@ -78,6 +78,8 @@ func (p *put) value(ctx context.Context, fromFile bool, args []string) ([]byte, 
 	switch {
 	case fromFile == (len(args) == 1):
 		return nil, usagef("give the value as an argument or with --file, one of the two")
+	case fromFile && p.file == "":
+		return nil, usagef("--file is empty; write --file FILE, or --file - for standard input")
 	case fromFile && p.file != "-":
 		return readFile(ctx, p.file)
 	case fromFile || args[0] == "-":

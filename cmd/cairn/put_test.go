@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 func TestPut(t *testing.T) {
@@ -47,8 +51,46 @@ func TestPutInDamagedStore(t *testing.T) {
 	dir := newStore(t, "a", "1")
 	flip(t, table1(t, dir), 70)
 	cli(t, "put", dir, "c", "3").fails(t, exitCorrupt, "done and stays", "corruption")
+	cli(t, "put", "--durability", "relaxed", dir, "d", "4").fails(t, exitCorrupt, "is done, but may not survive a power loss", "corruption")
 	if r := cli(t, "get", dir, "c"); r.code != 0 || r.out != "3" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestPutThatCannotBeSynced: a relaxed commit that Close could not make durable was said to stay.
+func TestPutThatCannotBeSynced(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Relaxed, cairn.Durable} {
+		disk := memfs.New()
+		faults := faultfs.New(disk)
+		var errs bytes.Buffer
+		a := &app{out: newOutput(io.Discard, false), err: &errs}
+		put := func(key string, fail error) error {
+			opts := &cairn.Options{FS: faults, Durability: durability}
+			return a.with(t.Context(), place{"s", "s"}, opts, true, func(db *cairn.DB) error {
+				err := db.Put([]byte(key), []byte("v"))
+				if fail != nil {
+					faults.Add(faultfs.Rule{Kinds: faultfs.Sync, Sticky: true, Do: faultfs.Fail(fail)})
+				}
+				return err
+			})
+		}
+		if err := put("a", nil); err != nil {
+			t.Fatal(err)
+		}
+		err := put("b", errors.New("no medium"))
+		a.report(nil, err, exitCode(err))
+		said := errs.String()
+		db := openStore(t, "s", &cairn.Options{FS: disk.Crash(memfs.SyncedOnly())})
+		stays, err := db.Has([]byte("b"))
+		if err != nil || stays != (durability == cairn.Durable) {
+			t.Fatalf("%s: after a power loss it is there: %v, %v", durability, stays, err)
+		}
+		if strings.Contains(said, "done and stays") != stays || strings.Contains(said, "may not survive a power loss") == stays {
+			t.Errorf("%s: %s", durability, said)
+		}
+		if strings.Count(said, "\n") != 1 || strings.Contains(said, `\n`) || strings.Count(said, "cairn: ") != 1 || !strings.Contains(said, "no medium") {
+			t.Errorf("%s: not one line: %s", durability, said)
+		}
 	}
 }
 

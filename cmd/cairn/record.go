@@ -2,19 +2,20 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// record is the JSON of a key and its value. Of each pair of fields exactly one
-// is there: the text if the bytes are UTF-8, else their base64.
+// record is the JSON of a key. Of the fields exactly one is there: the text if the
+// bytes are UTF-8, else their base64.
 type record struct {
-	Key         *string `json:"key,omitempty"`
-	KeyBase64   []byte  `json:"key_base64,omitempty"`
-	Value       *string `json:"value,omitempty"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
+	Key       *string `json:"key,omitempty"`
+	KeyBase64 []byte  `json:"key_base64,omitempty"`
 }
 
 // jsonBytes returns b as text if it is UTF-8, and else as bytes, which become base64.
@@ -42,6 +43,59 @@ func (o *output) document(v any) error {
 		return err
 	}
 	return o.endLine()
+}
+
+// pair writes the document of a key and, if it is wanted, its value, whose fields are as those
+// of a record, piece by piece: a value may be large.
+func (o *output) pair(key, value []byte, withValue bool) error {
+	err := o.field(`{"key`, key)
+	if err == nil && withValue {
+		err = o.field(`,"value`, value)
+	}
+	if err == nil {
+		err = o.write([]byte("}"))
+	}
+	if err != nil {
+		return err
+	}
+	return o.endLine()
+}
+
+// field writes a field that begins as said: the rest of its name, and b.
+func (o *output) field(begin string, b []byte) error {
+	kind, content := `":"`, o.jsonText
+	if !utf8.Valid(b) {
+		kind, content = `_base64":"`, o.base64
+	}
+	err := o.write([]byte(begin + kind))
+	if err == nil {
+		err = content(b)
+	}
+	if err != nil {
+		return err
+	}
+	return o.write([]byte(`"`))
+}
+
+func (o *output) jsonText(b []byte) error {
+	for len(b) > 0 {
+		n := cut(b, pieceBytes)
+		o.piece = appendJSON(o.piece[:0], b[:n])
+		if err := o.write(o.piece); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (o *output) base64(b []byte) error {
+	enc := base64.NewEncoder(base64.StdEncoding, o.w)
+	_, err := enc.Write(b)
+	if err == nil {
+		err = enc.Close()
+	}
+	return outcome(err)
 }
 
 // done writes the document of something that was done: if it cannot be written that does not undo it.
@@ -79,18 +133,33 @@ func printableJSON(dst, b []byte) []byte {
 			break
 		}
 		r, n := utf8.DecodeRune(b)
-		for _, unit := range utf16Units(r) {
-			dst = fmt.Appendf(dst, `\u%04x`, unit)
-		}
-		b = b[n:]
+		dst, b = appendUnits(dst, r), b[n:]
 	}
 	return dst
 }
 
-func utf16Units(r rune) []rune {
-	if r < 0x10000 {
-		return []rune{r}
+// appendUnits appends a character as \uXXXX, or as two of these.
+func appendUnits(dst []byte, r rune) []byte {
+	var units [2]uint16
+	for _, u := range utf16.AppendRune(units[:0], r) {
+		dst = append(dst, '\\', 'u', hexDigits[u>>12], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
 	}
-	r -= 0x10000
-	return []rune{0xd800 + r>>10, 0xdc00 + r&0x3ff}
+	return dst
+}
+
+// appendJSON appends the UTF-8 text b as it stands in a string of a document.
+func appendJSON(dst, b []byte) []byte {
+	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if i := strings.IndexRune(short, r); i >= 0 {
+			dst = append(dst, '\\', letters[i])
+		} else if unicode.IsPrint(r) {
+			dst = append(dst, b[:n]...)
+		} else {
+			dst = appendUnits(dst, r)
+		}
+		b = b[n:]
+	}
+	return dst
 }

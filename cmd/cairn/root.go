@@ -15,8 +15,9 @@ type app struct {
 	out      *output
 	err      io.Writer
 	errIsTTY bool
-	started  bool   // a verb runs: errors are its own, no longer cobra's
-	command  string // the verb that runs, as messages name it
+	started  bool      // a verb runs: errors are its own, no longer cobra's
+	command  string    // the verb that runs, as messages name it
+	opening  time.Time // when the store began to be opened, after the wait for its lock
 
 	json    bool
 	hex     bool

@@ -87,7 +87,7 @@ func (s *scan) print(it *cairn.Iterator) error {
 		}
 	}
 	if s.app.json {
-		return s.document(it.Key(), value)
+		return s.app.out.pair(it.Key(), value, !s.keys)
 	}
 	out, f := s.app.out, s.app.form(formEscaped)
 	err := out.bytes(it.Key(), f)
@@ -100,13 +100,4 @@ func (s *scan) print(it *cairn.Iterator) error {
 		return err
 	}
 	return out.endLine()
-}
-
-func (s *scan) document(key, value []byte) error {
-	var r record
-	r.Key, r.KeyBase64 = jsonBytes(key)
-	if !s.keys {
-		r.Value, r.ValueBase64 = jsonBytes(value)
-	}
-	return s.app.out.document(&r)
 }

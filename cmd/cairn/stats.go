@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/cairndb/cairn"
@@ -53,8 +52,12 @@ memory_used_bytes, memory_limit_bytes, levels [{level, tables, bytes}], recovery
 		Example: "  cairn stats ./store\n  cairn stats ./store --json | jq .disk_bytes",
 		Args:    arguments(1, 1),
 		RunE: a.verb(func(ctx context.Context, _ *cobra.Command, args []string) error {
-			return a.read(ctx, args[0], func(db *cairn.DB) error {
-				doc := newStatsDocument(args[0], db.Stats())
+			p, err := locate(args[0])
+			if err != nil {
+				return err
+			}
+			return a.readWith(ctx, p, &cairn.Options{}, func(db *cairn.DB) error {
+				doc := newStatsDocument(p.at, db.Stats())
 				if a.json {
 					return a.out.document(doc)
 				}
@@ -65,9 +68,6 @@ memory_used_bytes, memory_limit_bytes, levels [{level, tables, bytes}], recovery
 }
 
 func newStatsDocument(dir string, s cairn.Stats) *statsDocument {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
 	doc := &statsDocument{
 		Store: dir, Seq: s.Seq, DiskBytes: s.DiskBytes, LogBytes: s.LogBytes, RawBytes: s.RawBytes,
 		Entries: s.Entries, Tables: s.Tables, Runs: s.Runs, SpaceAmplification: s.SpaceAmplification,

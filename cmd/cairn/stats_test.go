@@ -12,7 +12,7 @@ func TestStats(t *testing.T) {
 	if r.code != 0 || r.err != "" {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
-	for _, part := range []string{dir, "sequence", "on disk", "level", "none: the store was closed"} {
+	for _, part := range []string{resolved(t, dir), "sequence", "on disk", "level", "none: the store was closed"} {
 		if !strings.Contains(r.out, part) {
 			t.Errorf("%q is not in\n%s", part, r.out)
 		}
@@ -22,7 +22,7 @@ func TestStats(t *testing.T) {
 func TestStatsJSON(t *testing.T) {
 	dir := newStore(t, "a", "1", "b", "22")
 	d := parse[statsDocument](t, cli(t, "stats", "--json", dir).out)
-	if d.Store != dir || d.Seq != 2 || d.Entries != 2 || d.Tables != 1 || d.RawBytes < 5 || d.LogBytes != 0 ||
+	if d.Store != resolved(t, dir) || d.Seq != 2 || d.Entries != 2 || d.Tables != 1 || d.RawBytes < 5 || d.LogBytes != 0 ||
 		d.MemoryLimit <= 0 || d.Recovery != (recoveryDocument{}) {
 		t.Errorf("%+v", d)
 	}

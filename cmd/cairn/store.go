@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/directory"
 )
 
 const (
@@ -20,39 +22,60 @@ const (
 	interruptGrace = 2 * time.Second
 )
 
+// place is a directory: its name as it was given, and where that leads to. Everything is done there:
+// a link in the name may lead elsewhere a moment later.
+type place struct{ name, at string }
+
+// locate finds the directory, which need not be there.
+func locate(name string) (place, error) {
+	if err := inTheWay(name); err != nil {
+		return place{}, err
+	}
+	at, err := directory.Resolve(name)
+	return place{name, at}, err
+}
+
 // read opens the store read-only for fn. It has nothing to lose, so if it cannot
 // end by itself after a signal (because nobody reads its output, say) it is ended.
 func (a *app) read(ctx context.Context, dir string, fn func(db *cairn.DB) error) error {
-	return a.readWith(ctx, dir, &cairn.Options{}, fn)
+	p, err := locate(dir)
+	if err != nil {
+		return err
+	}
+	return a.readWith(ctx, p, &cairn.Options{}, fn)
 }
 
-func (a *app) readWith(ctx context.Context, dir string, opts *cairn.Options, fn func(db *cairn.DB) error) error {
+func (a *app) readWith(ctx context.Context, p place, opts *cairn.Options, fn func(db *cairn.DB) error) error {
 	defer context.AfterFunc(ctx, func() {
 		time.Sleep(interruptGrace)
 		os.Exit(exitInterrupted)
 	})()
-	if what, err := look(dir); err != nil || what == nothing {
-		return noStore(dir, err)
+	if what, err := look(p); err != nil || what == nothing {
+		return noStore(p, err)
 	}
 	opts.ReadOnly = true
-	return a.out.flushAfter(a.with(ctx, dir, opts, false, fn)) // which may wait for a reader, too
+	return a.out.flushAfter(a.with(ctx, p, opts, false, fn)) // which may wait for a reader, too
 }
 
 // write opens the store for writing for fn. A store that is not there is made
 // only if create says so. A signal that comes before fn begins ends it without; one
 // that comes later is heeded when all is done.
 func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn func(db *cairn.DB) error) error {
-	what, err := look(dir)
+	p, err := locate(dir)
+	if err != nil {
+		return err
+	}
+	what, err := look(p)
 	switch {
 	case err != nil && create:
 	case err != nil:
-		err = noStore(dir, err)
+		err = noStore(p, err)
 	case what != store && create:
-		err = a.mayCreate(ctx, dir)
+		err = a.mayCreate(ctx, p)
 	case what == remains: // to open it for writing might make a store of it
-		err = a.readWith(ctx, dir, &cairn.Options{}, func(*cairn.DB) error { return nil })
+		err = a.readWith(ctx, p, &cairn.Options{}, func(*cairn.DB) error { return nil })
 	case what == nothing:
-		err = noStore(dir, nil)
+		err = noStore(p, nil)
 	}
 	if err != nil {
 		return err
@@ -61,7 +84,7 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 	if relaxed {
 		opts.Durability = cairn.Relaxed
 	}
-	err = a.with(ctx, dir, opts, create, func(db *cairn.DB) error {
+	err = a.with(ctx, p, opts, create, func(db *cairn.DB) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -75,26 +98,26 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 
 // with opens the store, which is made if it is not there and create says so, runs fn and
 // closes the store.
-func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, create bool, fn func(db *cairn.DB) error) error {
+func (a *app) with(ctx context.Context, p place, opts *cairn.Options, create bool, fn func(db *cairn.DB) error) error {
 	m := a.meter("recovering")
 	opts.OnEvent = func(e cairn.Event) {
 		if e.Kind == cairn.EventRecovery {
 			m.set(e.Done, e.Total)
 		}
 	}
-	db, err := a.open(ctx, dir, opts)
+	db, err := a.open(ctx, p.at, opts)
 	m.clear()
 	switch {
 	case err != nil && create:
 		return err
 	case err != nil:
-		return noStore(dir, err)
+		return noStore(p, err)
 	}
-	a.warnOfDropped(dir, db.Stats().Recovery)
+	a.warnOfDropped(p.name, db.Stats().Recovery)
 	err = fn(db)
 	closed := db.Close()
 	if err == nil && closed != nil && !opts.ReadOnly {
-		return &closeError{closed}
+		return &closeError{closed, opts.Durability == cairn.Relaxed}
 	}
 	return errors.Join(err, closed)
 }
@@ -103,6 +126,7 @@ func (a *app) with(ctx context.Context, dir string, opts *cairn.Options, create 
 func (a *app) open(ctx context.Context, dir string, opts *cairn.Options) (*cairn.DB, error) {
 	deadline := time.Now().Add(a.wait)
 	for {
+		a.opening = time.Now()
 		db, err := cairn.Open(dir, opts)
 		if !errors.Is(err, cairn.ErrLocked) || !time.Now().Before(deadline) {
 			return db, err
@@ -126,8 +150,8 @@ const (
 
 // look tells a store from other directories without opening it: opening makes a
 // lock file, and writing a store, where there was nothing.
-func look(dir string) (found, error) {
-	names, err := list(dir)
+func look(p place) (found, error) {
+	names, err := list(p.at)
 	if err != nil {
 		return nothing, err
 	}
@@ -145,9 +169,6 @@ func look(dir string) (found, error) {
 
 // list returns the names in dir; a directory that is not there has none.
 func list(dir string) ([]string, error) {
-	if err := inTheWay(dir); err != nil {
-		return nil, err
-	}
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -159,29 +180,38 @@ func list(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// inTheWay refuses a path that is no directory, or leads through something that
-// is none; what is not there at all is in nobody's way.
+// inTheWay refuses a name that leads to no directory, or through something that
+// is none; what is not there at all is in nobody's way. The system says where names lead to:
+// what is behind a link and up again is not where it seems.
 func inTheWay(dir string) error {
-	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+	const separators = "/" + string(filepath.Separator)
+	given := strings.TrimRight(dir, separators)
+	for p, name := given, dir; name != ""; {
 		info, err := os.Stat(p)
 		switch {
-		case err == nil && info.IsDir(), err != nil && p == filepath.Dir(p):
+		case err == nil && info.IsDir():
 			return nil
-		case err == nil && p == filepath.Clean(dir):
+		case err == nil && p == given:
 			return fmt.Errorf("%s: not a directory; a store is a directory", dir)
 		case err == nil:
 			return fmt.Errorf("%s: %s is not a directory; a store is a directory", dir, p)
 		}
-		if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 { // else somebody has made it since
-			return fmt.Errorf("%s: %s is a link that leads nowhere", dir, p)
+		if info, at := os.Lstat(p); at == nil && info.Mode()&fs.ModeSymlink != 0 { // else somebody has made it since
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s: %s is a link that leads nowhere", dir, p)
+			}
+			return fmt.Errorf("%s: %w", dir, err)
 		}
+		p, name = filepath.Split(p)
+		p = strings.TrimRight(p, separators)
 	}
+	return nil
 }
 
 // noStore says what is missing if err is nil or says only that something is.
-func noStore(dir string, err error) error {
+func noStore(p place, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cairn.ErrCorrupt) {
-		return fmt.Errorf("there is no store in %s (put --create makes one)", dir)
+		return fmt.Errorf("there is no store in %s (put --create makes one)", p.name)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,69 @@ func TestStoreIsAFile(t *testing.T) {
 	for _, args := range append(readers(below), []string{"put", "--create", below, "a", "b"}) {
 		cli(t, args...).fails(t, exitEnvironment, below+": "+name+" is not a directory; a store is a directory\n")
 	}
+}
+
+// What leads through a link and up again is one directory for all that is done: link/../store was looked
+// at where the system finds it, and ./store was opened.
+func TestDotDotBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	here, far := filepath.Join(dir, "here"), filepath.Join(dir, "far", "store")
+	for _, d := range []string{here, filepath.Join(dir, "far", "real")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join("..", "far", "real"), filepath.Join(here, "link")); err != nil {
+		t.Skip("NOT TESTED: no link can be made here: ", err)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the system takes link/../store for ./store")
+	}
+	t.Chdir(here)
+	const name = "link/../store"
+	own := write(t, map[string]string{"letter.txt": "", "000007.sst": "", "000009.log": ""})
+	if err := os.Rename(own, "store"); err != nil {
+		t.Fatal(err)
+	}
+	cli(t, "put", name, "a", "1").fails(t, exitEnvironment, "there is no store in "+name)
+	cli(t, "put", "--create", name, "a", "1").ok(t, "")
+	cli(t, "put", name, "b", "2").ok(t, "")
+	cli(t, "scan", name).ok(t, "a\t1\nb\t2\n")
+	if len(contents(t, "store")) != 3 {
+		t.Errorf("files appeared in ./store, or have gone: %v", contents(t, "store"))
+	}
+	os.RemoveAll("store")
+	cli(t, "put", "--create", "store", "own", "1").ok(t, "")
+	cli(t, "get", name, "a").ok(t, "1")
+	if d := parse[statsDocument](t, cli(t, "stats", "--json", name).out); d.Store != resolved(t, far) {
+		t.Errorf("stats says it is in %s", d.Store)
+	}
+	if r := cli(t, "verify", name); r.code != 0 {
+		t.Errorf("verify: %+v", r)
+	}
+	cli(t, "delete", name, "--all").ok(t, "")
+	if got := keysOf(t, far) + keysOf(t, "store"); got != "own" {
+		t.Errorf("keys %q are left", got)
+	}
+	flip(t, table1(t, "store"), 60)
+	if r := cli(t, "verify", name); r.code != 0 {
+		t.Errorf("verify: %+v", r)
+	}
+	half := write(t, map[string]string{"letter.txt": ""})
+	if err := os.Rename(half, filepath.Join(dir, "far", "other")); err != nil {
+		t.Fatal(err)
+	}
+	cli(t, "put", "--create", "link/../other", "a", "1").fails(t, exitEnvironment, "letter.txt")
+}
+
+// resolved is name without links, as messages of the engine have it.
+func resolved(t *testing.T, name string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }
 
 // readBesideWriters reports whether the store in dir can be read while somebody has it open for writing.

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -146,6 +147,35 @@ func TestDanglingLink(t *testing.T) {
 	}
 	for _, args := range [][]string{{"get", link, "k"}, {"put", "--create", link, "k", "v"}, {"put", link, "k", "v"}, {"stats", filepath.Join(link, "s")}} {
 		cli(t, args...).fails(t, exitEnvironment, "link that leads nowhere")
+	}
+}
+
+// A link to what may not be looked at, or to itself, is not called one that leads nowhere.
+func TestLinkThatCannotBeFollowed(t *testing.T) {
+	dir := t.TempDir()
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink("loop", loop); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{loop: "symbolic links"}
+	if os.Getuid() == 0 {
+		t.Log("NOT TESTED: a link to a directory that may not be read: to root nothing is forbidden")
+	} else {
+		private, link := filepath.Join(dir, "private"), filepath.Join(dir, "link")
+		if err := errors.Join(os.MkdirAll(filepath.Join(private, "store"), 0o755), os.Symlink("private/store", link), os.Chmod(private, 0)); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(private, 0o755)
+		links[link] = "permission denied"
+	}
+	for link, why := range links {
+		for _, args := range [][]string{{"get", link, "k"}, {"put", "--create", link, "k", "v"}, {"put", link, "k", "v"}, {"stats", link + "/../s"}} {
+			r := cli(t, args...)
+			r.fails(t, exitEnvironment, why)
+			if strings.Contains(r.err, "leads nowhere") {
+				t.Errorf("%v: %s", args, r.err)
+			}
+		}
 	}
 }
 

@@ -87,13 +87,13 @@ func parseHex(s string) ([]byte, error) {
 	return b, nil
 }
 
-// printable makes a message safe for a terminal: paths and what was found in
+// printable makes a message safe for a terminal, and one line: paths and what was found in
 // files may hold anything.
 func printable(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || r != '\n' && !unicode.IsPrint(r) {
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
 			b.Write(appendEscaped(nil, []byte(s[i:i+n])))
 		} else {
 			b.WriteString(s[i : i+n])

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -56,7 +59,7 @@ func FuzzEscape(f *testing.F) {
 				t.Fatalf("%q cut at %d: %s", b, n, got)
 			}
 		}
-		checkPrintable(t, strings.ReplaceAll(printable(string(b)), "\n", ""))
+		checkPrintable(t, printable(string(b)))
 	})
 }
 
@@ -73,28 +76,62 @@ func checkPrintable(t *testing.T, s string) {
 	}
 }
 
+// pair is the JSON of a key and its value.
+type pair struct {
+	record
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+}
+
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte("k\xff"), []byte("\u009b<&>\u2028\U000e0001\x00"))
+	for _, s := range []string{"", "\x00\x1f\x7f\b\f\n\r\t\"\\/", "<a href='&amp;'>", "\u2028\u2029\ufffd\ufeff\u00a0", "\xff", "\xed\xa0\x80", "\U0001f600\U0010ffff\ue000"} {
+		f.Add([]byte(s), []byte(s))
+		for _, fill := range []int{pieceBytes - 2, pieceBytes - 1, pieceBytes, 2*pieceBytes - 1} { // across pieces
+			f.Add([]byte("k"), []byte(strings.Repeat("v", fill)+s+"w"))
+			f.Add([]byte(s+"k"), []byte(strings.Repeat(s, 1+2*pieceBytes/(len(s)+1))))
+		}
+	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		var text strings.Builder
+		var text, whole strings.Builder
 		o := newOutput(&text, false)
-		var in, out record
+		var in, out pair
 		in.Key, in.KeyBase64 = jsonBytes(key)
 		in.Value, in.ValueBase64 = jsonBytes(value)
-		if err := o.document(&in); err != nil || o.flush() != nil {
+		if err := o.pair(key, value, true); err != nil || o.flush() != nil {
 			t.Fatal(err)
 		}
 		checkPrintable(t, strings.TrimSuffix(text.String(), "\n"))
+		o = newOutput(&whole, false)
+		if err := o.document(&in); err != nil || o.flush() != nil || whole.String() != text.String() {
+			t.Fatalf("%v, %q, in pieces %q", err, short(whole.String()), short(text.String()))
+		}
 		if err := json.Unmarshal([]byte(text.String()), &out); err != nil {
 			t.Fatal(err)
 		}
 		if got := bytesOf(out.Key, out.KeyBase64); got != string(key) {
-			t.Errorf("key %q, want %q", got, key)
+			t.Errorf("key %q, want %q", short(got), short(string(key)))
 		}
 		if got := bytesOf(out.Value, out.ValueBase64); got != string(value) {
-			t.Errorf("value %q, want %q", got, value)
+			t.Errorf("value %q, want %q", short(got), short(string(value)))
 		}
 	})
+}
+
+// A large value is printed piece by piece: as JSON it took up to thirty times its size in memory.
+func TestJSONOfALargeValueTakesLittleMemory(t *testing.T) {
+	const size = 4 << 20
+	for _, s := range []string{"a", "\x00", "\x7f", "\u0080", "\u20ac", "\U000e0001", "\xff"} {
+		value := bytes.Repeat([]byte(s), size/len(s))
+		a := &app{out: newOutput(io.Discard, false), json: true}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := a.printValue([]byte("k"), value)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err != nil || took > 2*size {
+			t.Errorf("%q: %v, allocated %.1f times the value", s, err, float64(took)/size)
+		}
+	}
 }
 
 func bytesOf(text *string, binary []byte) string {

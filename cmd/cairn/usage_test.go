@@ -26,6 +26,8 @@ func TestUsageWords(t *testing.T) {
 		{[]string{"get", "", "key"}, "STORE is empty; write: cairn get STORE KEY"},
 		{[]string{"put"}, "an argument is missing; write: cairn put STORE KEY (VALUE"},
 		{[]string{"scan", dir, "extra", "more"}, `too many arguments, from "extra" on; write: cairn scan STORE`},
+		{[]string{"put", dir, "a", "--file", ""}, "--file is empty; write --file FILE, or --file - for standard input"},
+		{[]string{"exit-codes", "extra"}, `too many arguments, from "extra" on; write: cairn exit-codes`},
 		{[]string{"version", "extra"}, `too many arguments, from "extra" on; write: cairn version`},
 		{[]string{"scan", dir, "--raw", "--hex"}, "--hex and --raw exclude each other; give one of them"},
 		{[]string{"scan", dir, "--raw", "--hex", "-e"}, "--hex and --escaped and --raw exclude each other"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -75,7 +74,10 @@ was left out; a store too damaged to be opened has one problem.`,
 }
 
 func (a *app) verify(ctx context.Context, dir string) error {
-	start := time.Now()
+	p, err := locate(dir)
+	if err != nil {
+		return err
+	}
 	var report cairn.Report
 	var stats cairn.Stats
 	var total atomic.Int64 // 0 while the store is being opened
@@ -85,10 +87,7 @@ func (a *app) verify(ctx context.Context, dir string) error {
 			m.add(int64(n), t)
 		}
 	}}}
-	if abs, err := filepath.Abs(dir); err == nil { // as files are named elsewhere
-		dir = abs
-	}
-	err := a.readWith(ctx, dir, opts, func(db *cairn.DB) (err error) {
+	err = a.readWith(ctx, p, opts, func(db *cairn.DB) (err error) {
 		stats = db.Stats()
 		total.Store(stats.DiskBytes - stats.LogBytes)
 		report, err = db.Verify(ctx)
@@ -98,7 +97,7 @@ func (a *app) verify(ctx context.Context, dir string) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return err
 	}
-	return a.conclude(stats, report, err, time.Since(start))
+	return a.conclude(stats, report, err, time.Since(a.opening))
 }
 
 // conclude prints the report. What err says beyond it is an error of its own.
@@ -134,13 +133,13 @@ func (a *app) printVerify(d *verifyDocument) error {
 	if a.json {
 		return a.out.document(d)
 	}
-	return a.out.write([]byte(printable(d.text())))
+	return a.out.write([]byte(d.text()))
 }
 
 func (d *verifyDocument) text() string {
 	text := ""
 	for _, p := range d.Problems {
-		text += p.Message + "\n"
+		text += printable(p.Message) + "\n"
 	}
 	if d.OK {
 		text += fmt.Sprintf("ok: %d tables, %s, %s rows, %s in %s\n", d.Tables, size(d.Bytes),
