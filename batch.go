@@ -10,11 +10,19 @@ import (
 // Batch collects writes that DB.Write commits as one, in the order they were
 // given. It copies what it is given, to memory of its own that Options.Memory does
 // not count: use a transaction, or many batches, for more than memory should hold. A
-// Batch is for one goroutine at a time.
+// Batch is for one goroutine at a time. It must not be copied: a copy of one that holds
+// something is the same batch.
 type Batch struct {
+	_       noCopy
 	entries frame.Entries
 	err     error
 }
+
+// noCopy has go vet tell of copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // NewBatch returns an empty batch.
 func NewBatch() *Batch { return &Batch{} }

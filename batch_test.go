@@ -3,12 +3,15 @@ package cairn_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 func TestBatch(t *testing.T) {
@@ -182,4 +185,43 @@ func (c collecting) Create(name string) (vfs.File, error) {
 	runtime.GC()
 	time.Sleep(20 * time.Millisecond) // what is cleaned up then is so on a goroutine
 	return c.FS.Create(name)
+}
+
+// copyOf is what must not be done: go vet would say so.
+func copyOf(b *cairn.Batch) *cairn.Batch {
+	c := reflect.New(reflect.TypeOf(b).Elem())
+	c.Elem().Set(reflect.ValueOf(b).Elem())
+	return c.Interface().(*cairn.Batch)
+}
+
+// TestCopiedBatch: whatever is done with a batch that was copied, the store holds what somebody has put, and can be opened.
+func TestCopiedBatch(t *testing.T) {
+	m := memfs.New()
+	db, err := cairn.Open("/db", &cairn.Options{FS: m})
+	check(t, err)
+	batch := cairn.NewBatch()
+	batch.Put(b("a"), b("1"))
+	copied := copyOf(batch)
+	copied.Put(b("a longer key"), b("2"))
+	batch.Put(b("b"), b("3"))
+	check(t, db.Write(batch))
+	batch.Reset()
+	others := cairn.NewBatch()
+	others.Put(b("of others"), b("4"))
+	check(t, db.Write(copied))
+	if n := copied.Len(); n != 0 {
+		t.Errorf("%d writes after the reset", n)
+	}
+	db, err = cairn.Open("/db", &cairn.Options{FS: m.Crash(memfs.Everything())})
+	check(t, err)
+	var keys []string
+	check(t, db.View(func(tx *cairn.Tx) error {
+		for k := range tx.Keys(cairn.Range{}) {
+			keys = append(keys, string(k))
+		}
+		return tx.Err()
+	}))
+	if got := strings.Join(keys, ", "); got != "a, a longer key, b" {
+		t.Error(got)
+	}
 }

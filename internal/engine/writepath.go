@@ -112,7 +112,11 @@ func (e *Engine) Commit(w *Write) (uint64, error) {
 		e.commit.mu.Unlock()
 		return 0, err
 	}
-	p := e.append(w)
+	p, err := e.append(w)
+	if err != nil {
+		e.commit.mu.Unlock()
+		return 0, err
+	}
 	return p.Last, e.commit.queue.Await(p)
 }
 
@@ -161,8 +165,8 @@ func (e *Engine) prepare(w *Write) error {
 // aside again, and no segment made of it all the same, it would go on for ever.
 const mostLent = 3
 
-// append encodes w as a frame, indexes its entries and queues it.
-func (e *Engine) append(w *Write) *group.Commit {
+// append encodes w as a frame, indexes its entries and queues it. If they are not what w says, the log is not to be gone on with.
+func (e *Engine) append(w *Write) (*group.Commit, error) {
 	c := &e.commit
 	p := &w.outcome
 	p.Renew(w.Durable)
@@ -170,7 +174,8 @@ func (e *Engine) append(w *Write) *group.Commit {
 	c.mem.PrefetchSlot(w.first) // while the frame is written
 	at := int(c.mem.Seg.Append(h, w.Entries...))
 	if n, end := c.mem.InsertAll(at, at+w.Bytes); n != w.Count || end != at+w.Bytes {
-		panic(fmt.Sprintf("engine: commit of %d entries in %d bytes has %d in %d", w.Count, w.Bytes, n, end-at))
+		e.poison(fmt.Errorf("commit of %d entries in %d bytes has %d in %d: was it changed meanwhile?", w.Count, w.Bytes, n, end-at))
+		return nil, e.commit.failed
 	}
 	if c.mem.HasRangeDeletes() {
 		e.buffers.CountRangeDeletes(c.mem)
@@ -192,7 +197,7 @@ func (e *Engine) append(w *Write) *group.Commit {
 		e.keepSpare()
 		signal(e.wakeMerge) // from now on it looks more often whether there is quiet
 	}
-	return e.enqueue(p, uint64(w.Count))
+	return e.enqueue(p, uint64(w.Count)), nil
 }
 
 func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {

@@ -23,17 +23,20 @@ const (
 
 // Entries gathers encoded entries in parts. No entry straddles two, and none is moved
 // when more come: memory that grows by copying is touched for the first time over and
-// over, which costs more than the copying. The zero value is empty.
+// over, which costs more than the copying. The zero value is empty. A copy of Entries to which something was added
+// is the same entries, until Reset: then it is empty, too.
 type Entries struct {
-	mem          *parts // nil: nothing was added since Reset
-	bytes, count int
+	mem *parts // nil: nothing was added since Reset
+	use uint64 // that which mem is in: else it is others' by now
 }
 
 // parts is the memory of Entries.
 type parts struct {
-	all    [][]byte // in order; those behind at are empty
-	at     int      // the one being filled
-	mapped []*block // of which some of all are made
+	all          [][]byte // in order; those behind at are empty
+	at           int      // the one being filled
+	mapped       []*block // of which some of all are made
+	bytes, count int      // of the entries
+	use          atomic.Uint64
 }
 
 // block is a part outside the Go heap, empty. It goes when two collections have found it unused.
@@ -136,15 +139,25 @@ func (p *parts) free() bool {
 
 // Add adds an entry whose key is prefix and key, one behind the other.
 func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) {
-	if e.mem == nil {
-		e.mem = takeParts()
+	p := e.held()
+	if p == nil {
+		p = takeParts()
+		e.mem, e.use = p, p.use.Load()
 	}
 	need := MaxEntryHeaderBytes + len(prefix) + len(key) + len(value)
-	part := e.mem.fitting(need)
+	part := p.fitting(need)
 	before := len(*part)
 	*part = AppendPrefixed(*part, kind, prefix, key, value)
-	e.bytes += len(*part) - before
-	e.count++
+	p.bytes += len(*part) - before
+	p.count++
+}
+
+// held returns the parts, nil if there are none, or a copy of e was reset.
+func (e *Entries) held() *parts {
+	if e.mem == nil || e.mem.use.Load() != e.use {
+		return nil
+	}
+	return e.mem
 }
 
 // fitting returns a part that has room for need bytes more.
@@ -181,7 +194,7 @@ func (p *parts) reset() {
 	for i := range p.all {
 		p.all[i] = p.all[i][:0]
 	}
-	p.at = 0
+	p.at, p.bytes, p.count = 0, 0, 0
 }
 
 // OnlyDeletes reports whether there are entries in parts, and no put among them. A put,
@@ -203,26 +216,39 @@ func OnlyDeletes(parts [][]byte) bool {
 // Parts returns the encoded entries, which are e's until Reset. Some parts may be empty. They do not
 // keep e from being collected, with which they end: see runtime.KeepAlive.
 func (e *Entries) Parts() [][]byte {
-	if e.mem == nil {
-		return nil
+	if p := e.held(); p != nil {
+		return p.all
 	}
-	return e.mem.all
+	return nil
 }
 
 // Len returns how many entries there are.
-func (e *Entries) Len() int { return e.count }
+func (e *Entries) Len() int {
+	if p := e.held(); p != nil {
+		return p.count
+	}
+	return 0
+}
 
 // Bytes returns how long they are together.
-func (e *Entries) Bytes() int { return e.bytes }
+func (e *Entries) Bytes() int {
+	if p := e.held(); p != nil {
+		return p.bytes
+	}
+	return 0
+}
 
 // Reset removes the entries. Nobody may use the parts any more: others gather in them
 // next, or e again where more than mostFree bytes of them are on the Go heap.
 func (e *Entries) Reset() {
-	e.bytes, e.count = 0, 0
-	if e.mem == nil {
+	p := e.held()
+	e.mem = nil
+	if p == nil {
 		return
 	}
-	if e.mem.reset(); e.mem.free() {
-		e.mem = nil
+	p.reset()
+	e.use = p.use.Add(1)
+	if !p.free() {
+		e.mem = p
 	}
 }

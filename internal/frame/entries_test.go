@@ -96,6 +96,42 @@ func TestResetEntries(t *testing.T) {
 	}
 }
 
+// TestCopiedEntries: a copy is the same entries, also when either has changed, and is empty when they were reset: it does not look at
+// what others gather in their memory.
+func TestCopiedEntries(t *testing.T) {
+	var a Entries
+	a.Add(base.KindPut, nil, []byte("a"), want100)
+	b := a
+	b.Add(base.KindPut, nil, []byte("b"), nil)
+	a.Add(base.KindPut, nil, []byte("longer"), want100)
+	for name, e := range map[string]*Entries{"original": &a, "copy": &b} {
+		n, keys := 0, ""
+		for _, part := range e.Parts() {
+			for n += len(part); len(part) > 0; {
+				got, length := DecodeEntry(part)
+				keys, part = keys+string(got.Key)+" ", part[length:]
+			}
+		}
+		if keys != "a b longer " || n != e.Bytes() || e.Len() != 3 {
+			t.Errorf("%s: %sin %d bytes, %d of %d bytes are said", name, keys, n, e.Len(), e.Bytes())
+		}
+	}
+	a.Reset()
+	var others Entries
+	others.Add(base.KindPut, nil, []byte("of others"), want100)
+	if b.Len() != 0 || b.Bytes() != 0 || len(b.Parts()) != 0 {
+		t.Errorf("a copy has %d entries of %d bytes after a reset", b.Len(), b.Bytes())
+	}
+	b.Reset()
+	b.Add(base.KindPut, nil, []byte("b"), nil)
+	if got, n := DecodeEntry(others.Parts()[0]); string(got.Key) != "of others" || n != others.Bytes() {
+		t.Errorf("others have %q", got.Key)
+	}
+	if got, n := DecodeEntry(b.Parts()[0]); string(got.Key) != "b" || n != b.Bytes() || b.Len() != 1 {
+		t.Errorf("the copy has %q", got.Key)
+	}
+}
+
 var want100 = make([]byte, 100)
 
 func TestOnlyDeletes(t *testing.T) {
