@@ -4,6 +4,7 @@ package cairn_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,5 +181,42 @@ func TestClosedElsewhere(t *testing.T) {
 	other(t, name)
 	if err := db.Close(); err == nil || errors.Is(err, cairn.ErrCorrupt) {
 		t.Errorf("close of a renamed store: %v", err)
+	}
+}
+
+// TestSwappedWhileOpening: where another store has the directory's name while one is opened, neither becomes the
+// other: a writer made the manifest of the one in the directory of the other, whose lock it held, and a reader was
+// never told what was written.
+func TestSwappedWhileOpening(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("to read %v", readOnly), func(t *testing.T) {
+			root := t.TempDir()
+			followed(t, root)
+			one, two, aside := filepath.Join(root, "one"), filepath.Join(root, "two"), filepath.Join(root, "aside")
+			for _, dir := range []string{one, two} {
+				db, err := cairn.Open(dir, nil)
+				check(t, err)
+				put(t, db, "name", filepath.Base(dir))
+				check(t, db.Close())
+			}
+			swap := func() {
+				check(t, os.Rename(one, aside))
+				check(t, os.Rename(two, one))
+				check(t, os.Rename(aside, two))
+			}
+			h := &hookFS{FS: vfs.OS()}
+			h.opens.Store(once("CURRENT", swap))
+			db, err := cairn.Open(one, &cairn.Options{FS: h, ReadOnly: readOnly})
+			if err == nil || !strings.Contains(err.Error(), "renamed") {
+				t.Errorf("open: %v", err)
+			}
+			swap()
+			if err == nil {
+				db.Put(b("x"), b("1"))
+				db.Close()
+			}
+			verified(t, one, "name", "one")
+			verified(t, two, "name", "two")
+		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
 )
@@ -147,4 +149,61 @@ func mountExt4(t *testing.T, size string) string {
 	}
 	t.Cleanup(func() { whenFree(t, "umount", dir) })
 	return dir
+}
+
+// appendOnly makes a file one that can only be appended to, which cannot be mapped to be stored to, or ends that.
+func appendOnly(t *testing.T, name string, only bool) {
+	t.Helper()
+	f, err := os.Open(name)
+	check(t, err)
+	defer f.Close()
+	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if flags &^= unix.STATX_ATTR_APPEND; only { // the flag has the same number
+		flags |= unix.STATX_ATTR_APPEND
+	}
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+	}
+	if err != nil {
+		t.Skipf("NOT TESTED: a lock file that cannot be mapped: %v", err)
+	}
+}
+
+// blindFS is the operating system's, where a lock file that is held cannot be mapped.
+type blindFS struct {
+	vfs.FS
+	t *testing.T
+}
+
+func (f blindFS) Lock(name string, shared bool) (io.Closer, error) {
+	l, err := f.FS.Lock(name, shared)
+	if err == nil {
+		appendOnly(f.t, name, true)
+	}
+	return l, err
+}
+
+// TestReadersBesideABlindWriter: a reader that was there when somebody opened the store to write who could not map
+// the lock file went on with what it had seen, and was not told. It is locked out, as is one that comes.
+func TestReadersBesideABlindWriter(t *testing.T) {
+	dir := t.TempDir()
+	followed(t, dir)
+	name := filepath.Join(dir, "LOCK")
+	w, err := cairn.Open(dir, nil)
+	check(t, err)
+	put(t, w, "a", "1")
+	check(t, w.Close())
+	r := openAt(t, dir, &cairn.Options{ReadOnly: true})
+	wantValue(t, r, "a", "1")
+	t.Cleanup(func() { appendOnly(t, name, false) })
+	w, err = cairn.Open(dir, &cairn.Options{FS: blindFS{vfs.OS(), t}})
+	check(t, err)
+	wantValue(t, r, "a", "1")
+	put(t, w, "a", "2")
+	_, err = r.Get(b("a"))
+	expect(t, err, cairn.ErrLocked)
+	_, err = cairn.Open(dir, &cairn.Options{ReadOnly: true})
+	expect(t, err, cairn.ErrLocked)
+	check(t, w.Close())
+	wantValue(t, r, "a", "2")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -453,5 +454,56 @@ func TestReaderOnAFailingDisk(t *testing.T) {
 	check(t, x.db.Close())
 	if failures < 50 {
 		t.Errorf("only %d gets have failed", failures)
+	}
+}
+
+// dimFS is a file system whose locks cannot be shared so many times, with an error.
+type dimFS struct {
+	*memfs.FS
+	times int
+	err   error
+}
+
+func (f *dimFS) Lock(name string, shared bool) (io.Closer, error) {
+	l, err := f.FS.Lock(name, shared)
+	return &dimLock{l, f}, err
+}
+
+type dimLock struct {
+	io.Closer
+	fs *dimFS
+}
+
+// Share implements vfs.Sharer.
+func (l *dimLock) Share() ([]byte, error) {
+	if l.fs.times--; l.fs.times >= 0 {
+		return nil, l.fs.err
+	}
+	return l.Closer.(vfs.Sharer).Share()
+}
+
+// TestWriterThatCannotShow: where a writer can show nothing, and readers that are there would not find that out, its
+// first commit waits until it can; where nobody can read beside it, it goes on.
+func TestWriterThatCannotShow(t *testing.T) {
+	for _, err := range []error{syscall.ENOMEM, errors.ErrUnsupported} {
+		t.Run(err.Error(), func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			db, failed := cairn.Open("/db", &cairn.Options{FS: m, Memory: 4 << 20})
+			check(t, failed)
+			put(t, db, "a", "1")
+			check(t, db.Close())
+			r := openAt(t, "/db", &cairn.Options{FS: m, ReadOnly: true, Memory: 4 << 20})
+			w := openAt(t, "/db", &cairn.Options{FS: &dimFS{m, 2, err}, Memory: 4 << 20})
+			failed = w.Put(b("a"), b("2"))
+			if errors.Is(err, errors.ErrUnsupported) {
+				check(t, failed)
+				return
+			}
+			expect(t, failed, err)
+			wantValue(t, r, "a", "1")
+			put(t, w, "a", "3")
+			wantValue(t, r, "a", "3")
+		})
 	}
 }

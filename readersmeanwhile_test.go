@@ -22,6 +22,7 @@ import (
 type hookFS struct {
 	vfs.FS
 	opens, reads atomic.Pointer[func(base string)]
+	open         atomic.Int64 // files
 }
 
 // Watch implements vfs.Watcher.
@@ -33,6 +34,7 @@ func (h *hookFS) Open(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.open.Add(1)
 	return &hookFile{f, h, name}, nil
 }
 
@@ -51,6 +53,11 @@ type hookFile struct {
 func (f *hookFile) ReadAt(b []byte, off int64) (int, error) {
 	call(&f.fs.reads, f.name)
 	return f.File.ReadAt(b, off)
+}
+
+func (f *hookFile) Close() error {
+	f.fs.open.Add(-1)
+	return f.File.Close()
 }
 
 // once is a hook that calls f the first time that a file is opened or read whose name ends like that.
@@ -244,10 +251,7 @@ func TestWriterRecoversMeanwhile(t *testing.T) {
 			if !opening {
 				check(t, open())
 			}
-			failing.Add(faultfs.Rule{Kinds: faultfs.Mutations, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
-			if err := first.Close(); !errors.Is(err, syscall.EIO) {
-				t.Fatalf("close: %v", err)
-			}
+			killed(t, first, failing)
 			look, found := make(chan bool), make(chan error)
 			replays, goOn := make(chan bool), make(chan bool)
 			go func() {
@@ -276,6 +280,115 @@ func TestWriterRecoversMeanwhile(t *testing.T) {
 			check(t, <-found)
 			check(t, r.Close())
 		})
+	}
+}
+
+// killed ends a writer as a kill does: what it would still do fails.
+func killed(t *testing.T, w *cairn.DB, faults *faultfs.FS) {
+	t.Helper()
+	faults.Add(faultfs.Rule{Kinds: faultfs.Mutations, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+	expect(t, w.Close(), syscall.EIO)
+}
+
+// TestReaderLetsGoOfAReplayedLog: a reader that has replayed the log of a writer that was killed while the next one
+// made tables of it kept it in memory until somebody wrote.
+func TestReaderLetsGoOfAReplayedLog(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	failing, writer := faultfs.New(m), &hookFS{FS: m}
+	first, err := cairn.Open("/db", &cairn.Options{FS: failing, Memory: 64 << 20})
+	check(t, err)
+	put(t, first, "a", strings.Repeat("x", 1<<20))
+	r := openAt(t, "/db", &cairn.Options{FS: m, ReadOnly: true, Memory: 64 << 20})
+	killed(t, first, failing)
+	writer.opens.Store(once(".log", func() { wantValue(t, r, "a", strings.Repeat("x", 1<<20)) }))
+	w, err := cairn.Open("/db", &cairn.Options{FS: writer, Memory: 64 << 20})
+	check(t, err)
+	check(t, w.Close())
+	for deadline := time.Now().Add(20 * time.Second); r.Stats().Memtables > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a reader keeps %d bytes of a log that has become tables", r.Stats().Memtables)
+		}
+	}
+	wantValue(t, r, "a", strings.Repeat("x", 1<<20))
+}
+
+// ingested returns a store as a power cut has left it when a large transaction stood in the log, and not in the manifest yet.
+func ingested(t *testing.T) *memfs.FS {
+	t.Helper()
+	m := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 20})
+	check(t, db.Update(func(tx *cairn.Tx) error {
+		for i := range 3000 {
+			if err := tx.Put(fmt.Appendf(nil, "%06d", i), make([]byte, 1000)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	j := m.Journal()
+	for i, op := range j.Ops() {
+		if op.Kind != memfs.OpWrite || !strings.HasSuffix(op.Name, ".log") {
+			continue
+		}
+		image := j.State(i+1, memfs.Everything())
+		image.StopJournal()
+		r, err := cairn.Open("/db", &cairn.Options{FS: image, ReadOnly: true})
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		check(t, err)
+		_, err = r.Get(b("000001"))
+		check(t, r.Close())
+		if err == nil {
+			return image
+		}
+	}
+	t.Fatal("the transaction is nowhere in the log")
+	return nil
+}
+
+// TestReaderClosesTablesOfTheLog: each replay of a log opens the tables of its large transactions. All are closed
+// sooner or later, also where a replay has failed.
+func TestReaderClosesTablesOfTheLog(t *testing.T) {
+	m := ingested(t)
+	h := &hookFS{FS: m}
+	faults := faultfs.New(h)
+	r, err := cairn.Open("/db", &cairn.Options{FS: faults, ReadOnly: true, Memory: 64 << 20})
+	check(t, err)
+	defer r.Close()
+	look := func(want error) {
+		t.Helper()
+		lock, err := m.Lock("/db/LOCK", false) // somebody has come, and so the log is looked at once more
+		check(t, err)
+		check(t, lock.Close())
+		_, err = r.Get(b("000001"))
+		expect(t, err, want)
+	}
+	before := h.open.Load()
+	settles := func(when string) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); h.open.Load() != before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d files are open %s, %d before", h.open.Load(), when, before)
+			}
+		}
+	}
+	for range 3 {
+		look(nil)
+	}
+	settles("when the log has been looked at again")
+	tables := faults.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "*.sst", At: 2, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+	look(syscall.EIO)
+	if tables.Fired() == 0 {
+		t.Error("the log names no tables")
+	}
+	faults.Heal()
+	look(nil)
+	settles("after a replay that failed")
+	check(t, r.Close())
+	if n := h.open.Load(); n > 0 {
+		t.Errorf("%d files are open after Close", n)
 	}
 }
 

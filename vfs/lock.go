@@ -84,8 +84,9 @@ func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
 	}
 	if err == nil && !shared {
 		// In this order: who is seen to hold the lock has nothing of an earlier holder's in the file.
-		err = l.sign()
-		l.show()
+		if err = l.sign(); err == nil {
+			err = l.show()
+		}
 	}
 	if err != nil {
 		l.Close()

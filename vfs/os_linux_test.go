@@ -143,19 +143,7 @@ func TestLockOnFullDisk(t *testing.T) {
 // TestHolderSharesItsOwn: as soon as somebody is seen to hold the lock, what an earlier holder has shared, who was
 // killed, is not to be seen any more.
 func TestHolderSharesItsOwn(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "LOCK")
-	l, err := OS().Lock(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	watch, err := OS().(Watcher).Watch(name)
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skipf("NOT TESTED on the file system of %s: %v", name, err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Close()
+	name, watch := watched(t)
 	words := unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(watch.Bytes()))), 2) // the turn, and what is shared
 	var killed atomic.Uint64                                                                    // the turn of the last one
 	var over atomic.Bool
@@ -190,6 +178,105 @@ func TestHolderSharesItsOwn(t *testing.T) {
 	}
 	over.Store(true)
 	watching.Wait()
+}
+
+// watched returns a lock file that was held once, and who watches it.
+func watched(t *testing.T) (name string, w Watch) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "LOCK")
+	l, err := OS().Lock(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	w, err = OS().(Watcher).Watch(name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("NOT TESTED on the file system of %s: %v", name, err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return name, w
+}
+
+func wantHolder(t *testing.T, w Watch, want Holder) {
+	t.Helper()
+	if got, err := w.Holder(); err != nil || got != want {
+		t.Errorf("holder %d, %v; want %d", got, err, want)
+	}
+}
+
+// recordLock locks a part of a file as whoever may read it can, and returns what lets go of it.
+func recordLock(t *testing.T, name string, from, n int64) (unlock func() error) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err == nil {
+		err = holdByte(f, unix.F_RDLCK, from, n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Close
+}
+
+// TestRecordLockInTheWay: where somebody's lock on a part of the lock file kept a holder from being seen, those who
+// watch took it that there is none.
+func TestRecordLockInTheWay(t *testing.T) {
+	name, w := watched(t)
+	unlock := recordLock(t, name, 0, 0)
+	if _, err := OS().Lock(name, false); !errors.Is(err, ErrLocked) {
+		t.Errorf("lock: %v", err)
+	}
+	unlock()
+	l, err := OS().Lock(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	wantHolder(t, w, Holds)
+}
+
+// TestShareFails: those who watch find out that a holder could not share, or else the holder does that they do not.
+func TestShareFails(t *testing.T) {
+	name, w := watched(t)
+	held, err := OS().Lock(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	wantHolder(t, w, Holds)
+	turn := func() string { return string(w.Bytes()[:8]) }
+	l, before := held.(*osLock), turn()
+	cannot := func() (f *os.File, err error) { // a file that cannot be read cannot be mapped
+		whole := l.f
+		defer func() { l.f = whole }()
+		if l.f, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.Share()
+		return l.f, err
+	}
+	unlock := recordLock(t, name, hiddenByte, 1)
+	f, err := cannot()
+	if err == nil || errors.Is(err, errors.ErrUnsupported) || turn() != before {
+		t.Errorf("share, where that cannot be seen: %v", err)
+	}
+	wantHolder(t, w, Holds)
+	f.Close()
+	unlock()
+
+	f, err = cannot()
+	if !errors.Is(err, errors.ErrUnsupported) || turn() == before {
+		t.Errorf("share: %v", err)
+	}
+	wantHolder(t, w, Hidden)
+	f.Close()
+
+	page, err := l.Share()
+	if err != nil || string(page[:8]) != turn() {
+		t.Errorf("share at last: %v", err)
+	}
+	wantHolder(t, w, Holds)
 }
 
 // TestMapBringsInOnePage: the device may be set to read ahead megabytes.

@@ -11,7 +11,8 @@ type Sharer interface {
 	// Share returns SharedBytes, aligned for 64-bit words, that everybody sees who watches the lock
 	// file. The first word is a number that tells the holder from all others, and is not stored to;
 	// the rest is zero at first. Nobody uses the memory any more when the lock is let go. After an
-	// error the holder is Hidden, until another call succeeds.
+	// error that is errors.ErrUnsupported nobody can watch, or the holder is Hidden and those who watch
+	// find another first word, until a call succeeds. After any other they may not know.
 	Share() ([]byte, error)
 }
 

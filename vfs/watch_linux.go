@@ -27,15 +27,21 @@ var mayShare = map[int64]bool{
 	unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.TMPFS_MAGIC: true, unix.OVERLAYFS_SUPER_MAGIC: true,
 }
 
+// shareable fails unless an open lock file is on one of those.
+func shareable(fd int) error {
+	var fsys unix.Statfs_t
+	err := unix.Fstatfs(fd, &fsys)
+	if err == nil && !mayShare[int64(fsys.Type)] {
+		err = errors.ErrUnsupported
+	}
+	return err
+}
+
 // mapShared maps the page of a lock file.
 func mapShared(f *os.File, prot int) (page []byte, err error) {
 	err = control(f, func(fd int) error {
-		var fsys unix.Statfs_t
-		if err := unix.Fstatfs(fd, &fsys); err != nil {
+		if err := shareable(fd); err != nil {
 			return err
-		}
-		if !mayShare[int64(fsys.Type)] {
-			return errors.ErrUnsupported
 		}
 		page, err = unix.Mmap(fd, 0, sharedPage, prot, unix.MAP_SHARED)
 		return err
@@ -57,8 +63,18 @@ func byteHeld(f *os.File, how int16, at int64) (bool, error) {
 	return l.Type != unix.F_UNLCK, err
 }
 
-// show lets Watch know that the lock is held. Where that cannot be had Watch cannot either.
-func (l *osLock) show() { _ = holdByte(l.f, unix.F_WRLCK, heldByte, 1) }
+// show lets Watch know that the lock is held.
+func (l *osLock) show() error { return l.mark(heldByte) }
+
+// mark locks a byte for Watch to find. Where that cannot be had Watch cannot either; but if somebody else has a lock
+// there, as whoever may read the file can, Watch would say what is not so.
+func (l *osLock) mark(at int64) error {
+	err := holdByte(l.f, unix.F_WRLCK, at, 1)
+	if (err == unix.EAGAIN || err == unix.EACCES) && control(l.f, shareable) == nil {
+		return &LockedError{Path: l.name}
+	}
+	return nil
+}
 
 // Share implements Sharer.
 func (l *osLock) Share() ([]byte, error) {
@@ -68,12 +84,27 @@ func (l *osLock) Share() ([]byte, error) {
 	if l.page == nil {
 		page, err := l.share()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("share memory through %s: %w", l.name, err), holdByte(l.f, unix.F_WRLCK, hiddenByte, 1))
+			hidden := errors.ErrUnsupported
+			if err := l.conceal(); err != nil {
+				hidden = err
+			}
+			return nil, fmt.Errorf("share memory through %s: %w: %w", l.name, hidden, err)
 		}
 		l.page = page
 		_ = holdByte(l.f, unix.F_UNLCK, hiddenByte, 1) // an attempt before this one may have failed
 	}
 	return l.page[sharedAt : sharedAt+SharedBytes], nil
+}
+
+// conceal makes the holder Hidden, and then lets those know who watch.
+func (l *osLock) conceal() error {
+	err := l.mark(hiddenByte)
+	if err == nil && control(l.f, shareable) == nil {
+		turn := make([]byte, lockBytes)
+		setTurn(turn)
+		_, err = writeAll(l.f, turn[sharedAt:sharedAt+8], sharedAt)
+	}
+	return err
 }
 
 func (l *osLock) share() ([]byte, error) {

@@ -95,13 +95,23 @@ func (e *Engine) open() error {
 
 func (e *Engine) openToWrite(made int) error {
 	state, err := manifest.Recover(e.cfg.FS, e.cfg.Dir, false)
+	names, listed := e.cfg.FS.List(e.cfg.Dir)
+	if g, ok := e.cfg.FS.(vfs.Guard); ok { // else it may be another store's, which had the name meanwhile
+		if moved := g.Check(); moved != nil {
+			return moved
+		}
+	}
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err == nil || missing {
+		err = listed
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return e.create(made)
 	case err != nil:
 		return err
+	case missing:
+		return e.create(made, names)
 	}
-	return e.load(state)
+	return e.load(state, names)
 }
 
 func (e *Engine) openReadOnly() error {
@@ -118,8 +128,8 @@ func (e *Engine) openReadOnly() error {
 }
 
 // share begins to show other processes what is committed, before there is anything in the log. Where that
-// cannot be had they find out, and do not read the store meanwhile; but who reads already does not, so that for want of space
-// the first commit has to wait: that is the error. commit.mu is held.
+// cannot be had they find out, and do not read the store meanwhile. Where they would not, as for want of space, the first
+// commit has to wait: that is the error. commit.mu is held, or nobody commits yet.
 func (e *Engine) share() error {
 	s, ok := e.lock.(vfs.Sharer)
 	if !ok || e.commit.commits > 0 || e.shown.Showing() {
@@ -128,7 +138,7 @@ func (e *Engine) share() error {
 	memory, err := s.Share()
 	if err == nil {
 		e.shown.Begin(memory, e.Visible())
-	} else if !reserve.IsFull(err) {
+	} else if errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
 	return err
@@ -145,13 +155,9 @@ func (e *Engine) guard() {
 
 // create makes an empty store, its first log segment with it: whoever makes a store is
 // going to write.
-func (e *Engine) create(made int) error {
+func (e *Engine) create(made int, names []string) error {
 	e.ledger.Parents = directory.SyncParents(e.cfg.FS, e.cfg.Dir, made)
 	defer e.ledger.Parents() // nothing goes on after an Open that failed
-	names, err := e.cfg.FS.List(e.cfg.Dir)
-	if err != nil {
-		return err
-	}
 	e.start(manifest.NewState(base.NewID()), names)
 	if err := e.ensureManifest(); err != nil {
 		return err
@@ -167,12 +173,8 @@ func (e *Engine) start(state *manifest.State, names []string) {
 	e.publish(e.newState(nil, state.Version))
 }
 
-// load makes the engine what the manifest and the log say.
-func (e *Engine) load(state *manifest.State) error {
-	names, err := e.cfg.FS.List(e.cfg.Dir)
-	if err != nil {
-		return err
-	}
+// load makes the engine what the manifest and the log say. names are those in the directory.
+func (e *Engine) load(state *manifest.State, names []string) (err error) {
 	e.tables.Store, e.logs.Store = state.Store, state.Store
 	if err := e.openTables(state); err != nil {
 		return err
@@ -188,7 +190,8 @@ func (e *Engine) load(state *manifest.State) error {
 		}
 	}
 	e.Show(e.commit.nextSeq - 1)
-	if confirm == nil { // there are others now
+	if confirm == nil {
+		_ = e.share() // so that readers let go of the log; the first commit tries again
 		if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
 			return err
 		}

@@ -237,9 +237,7 @@ func (f *Follower) attempt() (now found, err error) {
 	}
 	holder := vfs.Nobody
 	if f.watch != nil {
-		if holder, err = f.watch.Holder(); err == nil {
-			err = f.watch.Check()
-		}
+		holder, err = f.watch.Holder()
 	}
 	if holder == vfs.Hidden {
 		err = &vfs.LockedError{Path: f.lockName()}
@@ -248,6 +246,9 @@ func (f *Follower) attempt() (now found, err error) {
 		return now, err
 	}
 	st, err := manifest.Recover(f.FS, f.Dir, true)
+	if f.watch != nil {
+		err = cmp.Or(f.watch.Check(), err) // it may be another store's
+	}
 	if err != nil {
 		return now, err
 	}
@@ -282,6 +283,9 @@ func (f *Follower) openTables(st *manifest.State) error {
 func (f *Follower) hold(tables []*tree.Handle) {
 	for _, h := range tables {
 		h.Ref()
+		if old := f.handles[h.Meta.Num]; old != nil { // a log that is replayed once more opens its tables anew
+			old.Unref()
+		}
 		f.handles[h.Meta.Num] = h
 	}
 }

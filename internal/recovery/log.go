@@ -80,14 +80,18 @@ func (r *Log) run(names []string) error {
 	if err := r.checkStrays(names); err != nil {
 		return err
 	}
-	if err := r.load(); err != nil {
+	err := r.load()
+	if g, ok := r.FS.(vfs.Guard); ok { // what is missing may be where the directory is now
+		err = cmp.Or(g.Check(), err)
+	}
+	if err != nil {
 		return err
 	}
 	if r.named != nil {
 		r.noteNamed()
 	}
 	r.Progress(0, r.Total)
-	err := r.segmentsInOrder()
+	err = r.segmentsInOrder()
 	slices.Reverse(r.Layers)
 	if err != nil {
 		r.dropLayers()

@@ -440,6 +440,25 @@ func TestMissingOfSnapshot(t *testing.T) {
 	}
 }
 
+// movedFS is a file system on which the store's name has come to lead elsewhere.
+type movedFS struct{ vfs.FS }
+
+var errMoved = errors.New("moved")
+
+func (movedFS) Check() error { return errMoved }
+
+// TestMissingWhereItIsNot: a segment that is missing where another directory has the store's name does not end the log.
+func TestMissingWhereItIsNot(t *testing.T) {
+	for _, provisional := range []bool{false, true} {
+		w := newWritten(t)
+		w.commit(w.segment(provisional), 0, "a")
+		w.ok(w.disk.Remove(path(w.segs[0].Num)))
+		if err := open(t, movedFS{w.disk}, false).run(); !errors.Is(err, errMoved) {
+			t.Errorf("provisional %v: %v", provisional, err)
+		}
+	}
+}
+
 // TestStrays: files with names of the log that no manifest knows are nothing if they are of others or without commits,
 // dropped if they were provisional, and damage of the manifest else.
 func TestStrays(t *testing.T) {
