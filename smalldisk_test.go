@@ -167,8 +167,8 @@ func TestDeletesOneByOne(t *testing.T) {
 	}
 }
 
-// TestPutsAfterCompact: a store of a few bytes whose log segments have grown all the same, one for each Compact, takes puts as
-// long as there is space for a smaller one and its flush.
+// TestPutsAfterCompact: a store of a few bytes that was compacted again and again takes puts as long as there is space for a log segment
+// of any size and its flush.
 func TestPutsAfterCompact(t *testing.T) {
 	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
 		for _, c := range []struct {

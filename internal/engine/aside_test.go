@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/tree"
 )
 
 // putNoise puts a value that does not compress.
@@ -74,4 +75,26 @@ func TestFlushPutsSpaceAsideAgain(t *testing.T) {
 		t.Fatal("the flush found space of its own")
 	}
 	eventually(t, "space put aside", func() bool { return e.reserve.Holds(e.State().LargestMemory()) })
+}
+
+// TestLargeSegmentsHaveSpaceAside, also of a store that holds little: one half as large may have it where a large one has not.
+func TestLargeSegmentsHaveSpaceAside(t *testing.T) {
+	e, disk := onSmallDisk(t)
+	c := &e.commit
+	c.mu.Lock()
+	for c.preparing {
+		c.cond.Wait()
+	}
+	if c.spare != nil {
+		e.dropSpare(c.spare)
+		c.spare = nil
+	}
+	for range 6 {
+		c.shape.Note(nil, e.cfg.SegmentLimit())
+	}
+	c.mu.Unlock()
+	disk.SetCapacity(disk.Used() + 8<<20)
+	if size, err := prepareFor(e, 100); err != nil || size <= tree.RelaxedSegment || size > 4<<20 || !e.reserve.Holds(int64(size)) {
+		t.Errorf("a segment of %d bytes, %v, with space put aside: %v", size, err, e.reserve.Holds(int64(size)))
+	}
 }

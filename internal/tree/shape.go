@@ -132,6 +132,9 @@ func (s *Shape) Note(m *Memory, limit int) {
 			return // it held the record of a large transaction only
 		}
 		s.learn(m, limit)
+		if 2*m.Used() < m.Seg.Capacity() {
+			return // somebody has had it sealed: it was large enough
+		}
 	}
 	if s.bytes < quickSegment {
 		s.bytes *= 2

@@ -101,6 +101,25 @@ func sealedMemory(t *testing.T, used int) *Memory {
 	return m
 }
 
+// TestShapeOfWhatIsSealedEarly: a segment that somebody has sealed, as Compact does, is not followed by ever larger ones.
+func TestShapeOfWhatIsSealedEarly(t *testing.T) {
+	var s Shape
+	for range 4 {
+		s.Note(nil, 64<<20)
+	}
+	before, _ := s.Next(0, 0, 64<<20)
+	m := sealedMemory(t, 1000)
+	if 2*m.Used() >= m.Seg.Capacity() {
+		t.Fatalf("%d bytes of %d are used", m.Used(), m.Seg.Capacity())
+	}
+	for range 3 {
+		s.Note(m, 64<<20)
+	}
+	if size, _ := s.Next(0, 0, 64<<20); size != before {
+		t.Errorf("%d bytes, and %d behind three that are hardly used", before, size)
+	}
+}
+
 // TestMemoryUsed: the next segment is due, and space put aside, by what is used: of records too, if those take more
 // of their room; a sealed memtable takes no more than that.
 func TestMemoryUsed(t *testing.T) {
