@@ -225,3 +225,52 @@ func TestCopiedBatch(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// aboutToBePutAside is a file system that tells when space is about to be put aside, and waits.
+type aboutToBePutAside struct {
+	vfs.FS
+	began, goOn chan struct{}
+}
+
+func (f aboutToBePutAside) Create(name string) (vfs.File, error) {
+	if strings.HasSuffix(name, "RESERVE") {
+		f.began <- struct{}{}
+		<-f.goOn
+	}
+	return f.FS.Create(name)
+}
+
+// TestBatchChangedMeanwhile: a batch to which somebody adds, or that is reset, while its commit waits is not written. What others
+// have written stays, and the store goes on.
+func TestBatchChangedMeanwhile(t *testing.T) {
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for _, change := range []func(batch *cairn.Batch){
+			func(batch *cairn.Batch) { batch.Put(b("late"), make([]byte, 1000)) },
+			func(batch *cairn.Batch) { batch.Reset() },
+		} {
+			m := memfs.New()
+			m.AllowMaps()
+			waits := aboutToBePutAside{m, make(chan struct{}), make(chan struct{})}
+			db, err := cairn.Open("/db", &cairn.Options{FS: waits, Durability: d})
+			check(t, err)
+			check(t, db.Put(b("before"), b("1")))
+			batch := cairn.NewBatch()
+			for i := range 400 {
+				batch.Put(fmt.Append(nil, "key", i), make([]byte, 1000))
+			}
+			written := make(chan error, 1)
+			go func() { written <- db.Write(batch) }()
+			<-waits.began
+			change(batch)
+			waits.goOn <- struct{}{}
+			expect(t, <-written, cairn.ErrBatchChanged)
+			check(t, db.Put(b("after"), b("1")))
+			db, err = cairn.Open("/db", &cairn.Options{FS: m.Crash(memfs.Everything())})
+			check(t, err)
+			if n := db.Stats().Entries; n != 2 {
+				t.Errorf("%v: %d entries", d, n)
+			}
+			check(t, db.Close())
+		}
+	}
+}

@@ -49,7 +49,8 @@ func Open(dir string, opts *Options) (*DB, error) {
 // would wait for itself, for ever), writes what is in memory to tables, merges them if there is
 // not too much to merge (up to 256 MiB, or all of it where memory holds as much as tables do),
 // and releases everything. It is quick rather than
-// thorough: see Balanced. It reports errors of background work that nobody has seen, and, when everything
+// thorough: see Balanced. It reports what it could not do itself (of what went wrong in the background
+// Stats and OnEvent tell, of files that could not be removed, too: the next Open does that), and, when everything
 // is done, with ErrTxForgotten, that a transaction was never ended. Log files
 // that it has removed stay open for some milliseconds more, while their space is given
 // back: until then the file system can neither be unmounted nor be made read-only. Closing

@@ -29,6 +29,8 @@ var (
 	// ErrTxForgotten: Close did not wait for a transaction that was never ended and that nothing refers to, and
 	// keeps memory that it has read. All else is done.
 	ErrTxForgotten = base.ErrTxForgotten
+	// ErrBatchChanged: somebody has added to a Batch, or reset it, while it was written. Nothing was committed.
+	ErrBatchChanged = base.ErrBatchChanged
 	// ErrKeyTooLarge: the key is longer than MaxKeyBytes.
 	ErrKeyTooLarge = base.ErrKeyTooLarge
 	// ErrValueTooLarge: the value is longer than MaxValueBytes.

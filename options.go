@@ -107,7 +107,7 @@ type Options struct {
 	FS vfs.FS
 
 	// Logger gets background events, errors at level Error and the rest at level
-	// Debug. Default: silent.
+	// Debug. What handles them must return soon, and not call the store. Default: silent.
 	Logger *slog.Logger
 
 	// OnEvent is called for every background event, from several goroutines, and

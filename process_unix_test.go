@@ -306,6 +306,14 @@ func mountTmpfs(t *testing.T, options string) string {
 	return dir
 }
 
+// TestNoLimit: a file system that has no limit, and says that no block is free, is not full.
+func TestNoLimit(t *testing.T) {
+	db := openAt(t, filepath.Join(mountTmpfs(t, "size=0"), "store"), nil)
+	for i := range 300 {
+		check(t, db.Put(fmt.Append(nil, i), noise(10_000)))
+	}
+}
+
 func remount(t *testing.T, dir, option string) {
 	t.Helper()
 	whenFree(t, "mount", "-o", "remount,"+option, dir)

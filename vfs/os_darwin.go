@@ -47,3 +47,6 @@ func reserve(fd uintptr, n int64) error {
 	store.Flags = unix.F_ALLOCATEALL
 	return unix.FcntlFstore(fd, unix.F_PREALLOCATE, &store)
 }
+
+// unitBytes returns what the counts of a file system's blocks are in.
+func unitBytes(st *unix.Statfs_t) uint64 { return uint64(st.Bsize) }

@@ -133,3 +133,11 @@ func preallocate(o *osFile, off, n int64) error {
 	}
 	return err
 }
+
+// unitBytes returns what the counts of a file system's blocks are in.
+func unitBytes(st *unix.Statfs_t) uint64 {
+	if st.Frsize > 0 {
+		return uint64(st.Frsize)
+	}
+	return uint64(st.Bsize)
+}

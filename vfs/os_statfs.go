@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -14,5 +15,9 @@ func (osFS) FreeSpace(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(min(uint64(st.Bavail), math.MaxInt64/max(uint64(st.Bsize), 1)) * uint64(st.Bsize)), nil
+	if st.Blocks == 0 { // a file system without a limit, as tmpfs can be, says nothing
+		return 0, errors.ErrUnsupported
+	}
+	unit := unitBytes(&st)
+	return int64(min(uint64(st.Bavail), math.MaxInt64/max(unit, 1)) * unit), nil
 }

@@ -112,13 +112,14 @@ func (l *osLock) share() ([]byte, error) {
 		if err := control(l.f, func(fd int) error { return unix.Fallocate(fd, 0, 0, lockBytes) }); err != nil {
 			return nil, err
 		}
+		if err := l.sign(); err != nil {
+			return nil, err
+		}
+		if !l.signed { // its block is another file's, too: to store there would be a memory fault
+			return nil, unix.ENOSPC
+		}
 	}
-	page, err := mapShared(l.f, unix.PROT_READ|unix.PROT_WRITE)
-	if err == nil && !l.signed {
-		clear(page[sharedAt+8 : lockBytes])
-		setTurn(page)
-	}
-	return page, err
+	return mapShared(l.f, unix.PROT_READ|unix.PROT_WRITE)
 }
 
 // hide ends what Share and show began, and what the file says of its holder. It is not made shorter: that

@@ -12,6 +12,7 @@ var (
 	ErrClosed        = errors.New("cairn: store is closed")
 	ErrReadOnly      = errors.New("cairn: read-only")
 	ErrTxClosed      = errors.New("cairn: transaction or iterator is closed")
+	ErrBatchChanged  = errors.New("cairn: the batch was changed while it was written")
 	ErrTxForgotten   = errors.New("cairn: closed, but memory of a transaction that was never ended is still in use")
 	ErrKeyTooLarge   = errors.New("cairn: key too large")
 	ErrValueTooLarge = errors.New("cairn: value too large")

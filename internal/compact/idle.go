@@ -165,7 +165,7 @@ func (p *picker) joinSmall(stays func(*base.TableMeta) bool) (Job, bool) {
 			continue
 		}
 		job := p.job(manifest.Bottom, tables[from:to+1:to+1], manifest.Bottom)
-		job.Reason = ReasonSmall
+		job.Reason, job.joins = ReasonSmall, true
 		if p.fits(&job) {
 			return job, true
 		}

@@ -107,7 +107,7 @@ func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint
 	if l.byTable == nil {
 		l.byTable = map[uint64]Leftover{}
 	}
-	full := job.Reason == ReasonSmall && len(left) >= job.Tables()
+	full := job.joins && len(left) >= job.Tables()
 	for i, num := range tables {
 		if job.Bottommost {
 			left[i].Snapshot = oldest

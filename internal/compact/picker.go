@@ -107,7 +107,8 @@ type Job struct {
 
 	Reason Reason
 
-	hull bounds
+	joins bool // small tables of the bottom, so that there are fewer
+	hull  bounds
 }
 
 // Input is the tables of one level that take part in a job.

@@ -54,8 +54,8 @@ func (e *Engine) flusher() {
 	for e.awaitSealed() {
 		_, err := e.flushOldest()
 		if err == nil {
-			if n := e.State().LargestMemory(); given && n > 0 {
-				_ = e.putAside(n) // the flush has freed more than it took. If not, the next commit is told
+			if given {
+				e.putAsideAgain()
 			}
 			delay, given = retryDelay, false
 			e.commit.mu.Lock()

@@ -146,6 +146,7 @@ func (e *Engine) seal() error {
 		e.logs.NeverSynced(e.commit.spare.Seg.Num)
 	}
 	remove := e.logs.Seal(logStart)
+	e.obsolete.Hurry()
 	e.removing.Go(func() { // what is left in memory goes meanwhile
 		e.reserve.Release()
 		e.logs.Remove(remove, e.ledger.TakeObsolete())

@@ -68,13 +68,32 @@ func TestReplayOfMalformedCommits(t *testing.T) {
 	}
 }
 
-// TestNoMalformedCommit: a commit that would not be read again is not acknowledged.
+// TestNoMalformedCommit: a commit that would not be read again is not acknowledged, nobody waits for ever, and the store can be
+// opened again.
 func TestNoMalformedCommit(t *testing.T) {
 	for name, payload := range malformed() {
-		e := mustOpen(t, config.Config{Dir: "/db", FS: memfs.New(), Memory: 64 << 20, SyncInterval: time.Hour})
-		for range 2 { // and nobody waits for ever
-			if _, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 12, Durable: true}); !errors.Is(err, base.ErrPoisoned) {
-				t.Errorf("%s: acknowledged, %v", name, err)
+		for _, relaxed := range []bool{false, true} {
+			fsys := memfs.New()
+			fsys.AllowMaps()
+			cfg := config.Config{Dir: "/db", FS: fsys, Memory: 64 << 20, SyncInterval: time.Hour, Relaxed: relaxed}
+			e := mustOpen(t, cfg)
+			putOne(t, e, "first", 100, true)
+			w := Write{Entries: [][]byte{payload}, Bytes: len(payload) + 1, Count: 12, Durable: true}
+			if _, err := e.Commit(&w); !errors.Is(err, base.ErrBatchChanged) || errors.Is(err, base.ErrPoisoned) {
+				t.Errorf("%s, of another length: %v", name, err)
+			}
+			for range 2 {
+				if _, err := e.Commit(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 12, Durable: true}); !errors.Is(err, base.ErrPoisoned) {
+					t.Errorf("%s: acknowledged, %v", name, err)
+				}
+			}
+			e.Close()
+			again, err := Open(cfg)
+			if err != nil || again.Visible() != 1 {
+				t.Errorf("%s, relaxed %v: opened again: %v", name, relaxed, err)
+			}
+			if err == nil {
+				again.Close()
 			}
 		}
 	}

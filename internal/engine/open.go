@@ -16,6 +16,7 @@ import (
 	"github.com/cairndb/cairn/internal/follow"
 	"github.com/cairndb/cairn/internal/indexer"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
@@ -53,6 +54,7 @@ func newEngine(cfg config.Config) *Engine {
 		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
 		Raw: func() int64 { return e.State().RawBytes() }, Pressed: func() bool { return e.stalled.Load() > 0 || e.pressed.Load() },
 	}
+	e.tables.NotRemoved = func(path string) { e.obsolete.Again(obsolete.File{Path: path}) }
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
 	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.emit
 	e.drowsiness = drowsy

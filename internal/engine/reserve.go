@@ -112,6 +112,15 @@ func (e *Engine) putAside(largest int64) error {
 	return err
 }
 
+// putAsideAgain puts space aside after a flush that was given what was: it has freed more than it took. If not, the next commit
+// is told.
+func (e *Engine) putAsideAgain() {
+	n := e.State().LargestMemory()
+	if n > 0 && e.putAside(n) == nil && e.State().LargestMemory() < n { // nor is as much needed any more
+		e.shrinkReserve()
+	}
+}
+
 // fewDeletes reports whether w only deletes, which makes room and is let pass where others are not, and is no
 // long frame, which would take more than it makes.
 func (w *Write) fewDeletes() bool {

@@ -165,18 +165,25 @@ func (e *Engine) prepare(w *Write) error {
 // aside again, and no segment made of it all the same, it would go on for ever.
 const mostLent = 3
 
-// append encodes w as a frame, indexes its entries and queues it. If they are not what w says, the log is not to be gone on with.
+// append encodes w as a frame, indexes its entries and queues it. They may have changed while it waited: a Batch is the caller's.
+// If that shows only when they are in the log, it is not gone on with.
 func (e *Engine) append(w *Write) (*group.Commit, error) {
 	c := &e.commit
+	if length(w.Entries) != w.Bytes {
+		return nil, base.ErrBatchChanged
+	}
 	p := &w.outcome
 	p.Renew(w.Durable)
 	h := frame.Header{Kind: frame.KindCommit, Seq: c.nextSeq, Count: uint32(w.Count), Durable: uint64(c.log.End())}
 	c.mem.PrefetchSlot(w.first) // while the frame is written
-	at := int(c.mem.Seg.Append(h, w.Entries...))
+	offset, frameEnd := c.mem.Seg.Stage(h, w.Entries...)
+	at := int(offset)
 	if n, end := c.mem.InsertAll(at, at+w.Bytes); n != w.Count || end != at+w.Bytes {
-		e.poison(fmt.Errorf("commit of %d entries in %d bytes has %d in %d: was it changed meanwhile?", w.Count, w.Bytes, n, end-at))
-		return nil, e.commit.failed
+		c.mem.Seg.Unsay(offset)
+		e.poison(fmt.Errorf("%w: %d entries in %d bytes, and %d in %d are said", base.ErrBatchChanged, n, end-at, w.Count, w.Bytes))
+		return nil, c.failed
 	}
+	c.mem.Seg.Publish(frameEnd)
 	if c.mem.HasRangeDeletes() {
 		e.buffers.CountRangeDeletes(c.mem)
 	}
@@ -198,6 +205,13 @@ func (e *Engine) append(w *Write) (*group.Commit, error) {
 		signal(e.wakeMerge) // from now on it looks more often whether there is quiet
 	}
 	return e.enqueue(p, uint64(w.Count)), nil
+}
+
+func length(parts [][]byte) (n int) {
+	for _, part := range parts {
+		n += len(part)
+	}
+	return n
 }
 
 func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {

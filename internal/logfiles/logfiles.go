@@ -76,7 +76,7 @@ func (f *Files) Create(form Form, buffer func() ([]byte, error)) (seg *wal.Segme
 				return seg, nil
 			}
 			f.Failed(err)
-			f.remove(f.soon, u.Name())
+			f.remove(f.soon, obsolete.File{Path: u.Name()})
 			num = f.NewNum()
 		}
 		seg, err = wal.Create(f.FS, f.Path(num), num, f.Store, buf, form.Zeros)
@@ -162,7 +162,8 @@ func (f *Files) Remove(remove func(path string) error, useless []obsolete.File) 
 			}
 			o.Log.Close()
 		}
-		f.remove(remove, o.Path)
+		o.Log = nil
+		f.remove(remove, o)
 	}
 }
 
@@ -170,15 +171,21 @@ func (f *Files) Remove(remove func(path string) error, useless []obsolete.File) 
 func (f *Files) Clear(remove func(path string) error) (any bool) {
 	f.Shelf.Clear(func(path string) {
 		any = true
-		f.remove(remove, path)
+		f.remove(remove, obsolete.File{Path: path})
 	})
 	return any
 }
 
-func (f *Files) remove(remove func(path string) error, path string) {
-	if err := remove(path); err != nil {
-		f.Failed(fmt.Errorf("remove obsolete file: %w", err))
+func (f *Files) remove(remove func(path string) error, o obsolete.File) {
+	err := remove(o.Path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil || gone && o.Tried(): // the error of the last time was wrong
+		return
+	case !gone:
+		f.Obsolete.Again(o)
 	}
+	f.Failed(fmt.Errorf("remove obsolete file: %w", err))
 }
 
 // NeverSynced notes that a segment's file, of which Close has no use, is in the system's cache only.

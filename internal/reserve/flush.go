@@ -55,7 +55,9 @@ func (s *Space) hold(segment int64, use func() error) error {
 	if held || vfs.IsNoSpace(err) {
 		return err
 	}
+	s.mu.Lock()
 	s.aside.Store(math.MaxInt64)
+	s.mu.Unlock()
 	return use()
 }
 

@@ -37,6 +37,8 @@ type Files struct {
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 
+	NotRemoved func(path string) // is told of a file that nobody needs and that could not be removed; nil: nobody is
+
 	ahead    ahead
 	hurry    atomic.Bool
 	indexing atomic.Int64 // bytes promised to point indexes being built
@@ -140,7 +142,7 @@ func (f *Files) write(m *compact.Merge, level int, rows, global uint64, resident
 		h.Reader.Close()
 	}
 	for _, file := range made {
-		f.FS.Remove(f.Path(file.num))
+		f.remove(file.num)
 	}
 	return nil, err
 }
@@ -235,10 +237,17 @@ func (f *Files) OpenAll(metas []*base.TableMeta) (opened []*tree.Handle, err err
 	return opened, cmp.Or(errs...)
 }
 
+// remove removes a table's file, which nobody needs, or hands its name on.
+func (f *Files) remove(num uint64) {
+	if err := f.FS.Remove(f.Path(num)); err != nil && !errors.Is(err, fs.ErrNotExist) && f.NotRemoved != nil {
+		f.NotRemoved(f.Path(num))
+	}
+}
+
 // Discard closes and removes tables that no edit names.
 func (f *Files) Discard(tables []*tree.Handle) {
 	for _, h := range tables {
 		h.Reader.Close()
-		f.FS.Remove(f.Path(h.Meta.Num))
+		f.remove(h.Meta.Num)
 	}
 }

@@ -205,8 +205,11 @@ func (rs *State) Sort() {
 // LiveBytes returns about how many bytes memtables hold that none of their own hides.
 func (rs *State) LiveBytes() (n int64) {
 	for _, l := range rs.Layers {
-		if l.Mem != nil && l.Mem.Len() > 0 {
-			n += l.Mem.LogBytes() * int64(l.Mem.Keys()) / int64(l.Mem.Len())
+		if l.Mem == nil {
+			continue
+		}
+		if records := l.Mem.Len(); records > 0 { // a moment later they may all have been truncated
+			n += l.Mem.LogBytes() * int64(l.Mem.Keys()) / int64(records)
 		}
 	}
 	return n

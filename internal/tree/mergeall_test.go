@@ -2,11 +2,14 @@ package tree
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/memtable"
 )
 
 // stateOf returns a state of memtables, each of which stands for mem bytes of log, and of
@@ -153,4 +156,31 @@ func TestLargeRecords(t *testing.T) {
 			t.Errorf("%d memtables, %d bytes: %v", len(c.memtables), rs.LogBytes(), got)
 		}
 	}
+}
+
+// TestLiveBytesOfWhatGoes: whoever looks at memtables without the commit lock finds all records, or none: their commits fail meanwhile.
+func TestLiveBytesOfWhatGoes(t *testing.T) {
+	const records = 20_000
+	m, buf := &Memory{Table: memtable.NewGrowing(1), Replayed: 1 << 20}, []byte(nil)
+	for i := range records {
+		at := len(buf)
+		buf = frame.AppendEntry(buf, base.KindPut, fmt.Append(nil, "key", i), nil)
+		m.SetBuffer(buf)
+		entry, _ := frame.DecodeEntry(buf[at:])
+		m.Insert(at, &entry, base.Hash(entry.Key))
+	}
+	rs := &State{Layers: []*Layer{{Mem: m}}}
+	var stop atomic.Bool
+	var goes sync.WaitGroup
+	goes.Go(func() {
+		for !stop.Load() {
+			m.Truncate(0)
+			m.Truncate(records)
+		}
+	})
+	for range 2000 {
+		rs.LiveBytes()
+	}
+	stop.Store(true)
+	goes.Wait()
 }

@@ -96,18 +96,11 @@ func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
 // Apply commits entries in their order.
 func Apply(e *engine.Engine, entries *frame.Entries) error {
 	defer runtime.KeepAlive(entries) // and with them the parts
-	parts, n, count := entries.Parts(), 0, entries.Len()
-	for _, part := range parts {
-		n += len(part)
-	}
-	if n != entries.Bytes() {
-		return errors.New("cairn: somebody adds to the batch while it is written")
-	}
-	most := mostInFrame(e, count)
+	n, most := entries.Bytes(), mostInFrame(e, entries.Len())
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
 	if n <= most {
-		err := apply(e, &s.w, parts, n, count, most)
+		err := apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
 		if !takesLessInTables(n, err) {
 			return err
 		}
@@ -115,7 +108,7 @@ func Apply(e *engine.Engine, entries *frame.Entries) error {
 	}
 	e.BeginLarge()
 	defer e.EndLarge()
-	return apply(e, &s.w, parts, n, count, most)
+	return apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
 }
 
 // mostInFrame returns how many bytes of entries, count of them, go through the log as one frame: of very small

@@ -230,14 +230,31 @@ func (s *Segment) Room(n int) bool {
 // the file yet, unless that is the arena, or but for pieces of a long one. Append returns the offset of the payload. There must
 // be Room.
 func (s *Segment) Append(h frame.Header, payload ...[]byte) (at int64) {
+	at, end := s.Stage(h, payload...)
+	s.Publish(end)
+	return at
+}
+
+// Stage is Append, but nobody writes the frame before Publish is told where it ends: until then it may be taken back (Unsay).
+func (s *Segment) Stage(h frame.Header, payload ...[]byte) (at, end int64) {
 	off := s.tail.Load()
-	end := int64(0)
 	if !s.mapped.Load() || !arena.Survives(func() { end = s.encode(off, h, payload) }) {
 		s.detach()
 		end = s.encode(off, h, payload)
 	}
-	s.tail.Store(end)
-	return off + frame.HeaderBytes
+	return off + frame.HeaderBytes, end
+}
+
+// Publish makes what was staged a part of the log.
+func (s *Segment) Publish(end int64) { s.tail.Store(end) }
+
+// Unsay makes the frame that was staged last, whose payload is at an offset, one that nobody finds. Nothing may be appended
+// any more.
+func (s *Segment) Unsay(at int64) {
+	header := s.buf[at-frame.HeaderBytes : at]
+	if !s.mapped.Load() || !arena.Survives(func() { clear(header) }) {
+		clear(header)
+	}
 }
 
 // encode puts a frame at offset off of the arena, and returns where it ends.

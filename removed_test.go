@@ -1,0 +1,95 @@
+package cairn_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
+)
+
+// TestRemovedLater: files that could not be removed when nobody needed them any more go when they can be, tables of a transaction
+// that was rolled back too.
+func TestRemovedLater(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	faults := faultfs.New(m)
+	db := openAt(t, "/db", &cairn.Options{FS: faults, Memory: 4 << 20})
+	fails := faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Sticky: true, Do: faultfs.Fail(syscall.EBUSY)})
+	for i := range 3 {
+		check(t, db.Put(fmt.Append(nil, i), noise(100_000)))
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+	}
+	tx, err := db.Begin(true)
+	check(t, err)
+	for i := range 2000 {
+		check(t, tx.Put(fmt.Append(nil, "private", i), noise(1000)))
+	}
+	check(t, tx.Rollback())
+	left := func() (n int) {
+		for _, name := range m.Files() {
+			if ext := filepath.Ext(name); ext == ".sst" || ext == ".log" {
+				n++
+			}
+		}
+		return n
+	}
+	for deadline := time.Now().Add(time.Minute); fails.Fired() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was to be removed")
+		}
+	}
+	most := int(db.Stats().Tables) + 3 // one made ahead, the log, and the next segment
+	if left() <= most {
+		t.Fatalf("%d files, though none can be removed", left())
+	}
+	faults.Heal()
+	for deadline := time.Now().Add(time.Minute); left() > most; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d files are left of %d tables: %v", left(), db.Stats().Tables, m.Files())
+		}
+	}
+}
+
+// TestCompactEnds beside a snapshot and somebody who commits, though the tables that it makes of small ones are as many again: with
+// long keys they are full before they have their size.
+func TestCompactEnds(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20, Durability: cairn.Relaxed})
+	put(t, db, "a", "1")
+	snapshot, err := db.Begin(false)
+	check(t, err)
+	long := bytes.Repeat(b("x"), 4000)
+	for i := range 20_000 {
+		check(t, db.Put(fmt.Appendf(long, "%05d", i), b("v")))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if err := db.Put(b("a"), b("2")); err != nil {
+				stopped <- err
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		stopped <- nil
+	}()
+	before := db.Stats().Compactions
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = db.Compact(within, cairn.Range{})
+	stop()
+	check(t, <-stopped)
+	if err != nil {
+		t.Errorf("%v, after %d compactions", err, db.Stats().Compactions-before)
+	}
+	check(t, snapshot.Rollback())
+}
