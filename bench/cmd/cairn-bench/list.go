@@ -37,13 +37,14 @@ func listEngines(w io.Writer) {
 	}
 	t.AppendHeader(append(head, "what it is"))
 	var remarks []string
+	suite := harness.NewPlan(nil, workload.All(), workload.Scale{Sync: []bool{false}})
 	for _, d := range engine.All() {
 		row := table.Row{d.Info.Name, d.Version()}
 		for _, a := range engine.Abilities {
 			row = append(row, yesOrNo(d.Info, a))
 		}
 		t.AppendRow(append(row, d.Info.Title))
-		remarks = append(remarks, remarksOn(d)...)
+		remarks = append(remarks, remarksOn(d, suite.Tables)...)
 	}
 	fmt.Fprintln(w, t.Render())
 	fmt.Fprintln(w, strings.Join(remarks, "\n"))
@@ -60,8 +61,8 @@ func yesOrNo(info engine.Info, a engine.Ability) string {
 	return "-"
 }
 
-// remarksOn says why an engine cannot do something and what is set.
-func remarksOn(d engine.Driver) []string {
+// remarksOn says why an engine cannot do something, and what is set in the tables of a suite.
+func remarksOn(d engine.Driver, suite []harness.Table) []string {
 	var out []string
 	if d.Info.Absent != "" {
 		out = append(out, fmt.Sprintf("  %s: %s", d.Info.Name, d.Info.Absent))
@@ -74,8 +75,12 @@ func remarksOn(d engine.Driver) []string {
 	if d.Settings == nil {
 		return out
 	}
-	for _, s := range harness.Settings(d) {
-		out = append(out, fmt.Sprintf("  %s sets %s %s (%s)", d.Info.Name, s.When, s.Option, s.Reason))
+	for _, s := range harness.Settings(d, suite) {
+		when := ""
+		if s.When != "" {
+			when = s.When + ": "
+		}
+		out = append(out, fmt.Sprintf("  %s sets %s%s (%s)", d.Info.Name, when, s.Option, s.Reason))
 	}
 	return out
 }

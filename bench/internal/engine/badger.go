@@ -27,6 +27,7 @@ func badgerSettings(opts Options) []Setting {
 	set := []Setting{
 		{"Options.Logger = nil", "the default prints its life to stderr"},
 		{"batch through WriteBatch", "the way its documentation gives for bulk writes; it limits a transaction (15 % of a memtable, 9.6 MiB, and 104,857 entries), so a greater set is several commits and not atomic"},
+		{"IteratorOptions.PrefetchValues = false", "its documentation offers it for walks of keys; pairs and scans go without too, and each value is lent by Item.Value: the default starts a goroutine and makes a copy for each"},
 	}
 	if opts.Sync {
 		set = append(set, Setting{"Options.SyncWrites = true", "sync on; the default is off"})
@@ -101,19 +102,15 @@ func (s badgerStore) View(fn func(Reader) error) error {
 }
 
 func (s badgerStore) Keys(see func([]byte) error) error {
-	opts := badger.DefaultIteratorOptions
-	opts.PrefetchValues = false // the documented key-only iteration
-	return s.walk(opts, nil, func(item *badger.Item) error { return see(item.Key()) })
+	return s.walk(nil, func(item *badger.Item) error { return see(item.Key()) })
 }
 
 func (s badgerStore) Pairs(see func(key, value []byte) error) error {
-	return s.walkPairs(badger.DefaultIteratorOptions, nil, see)
+	return s.walkPairs(nil, see)
 }
 
 func (s badgerStore) Scan(from []byte, n int, see func(key, value []byte) error) error {
-	opts := badger.DefaultIteratorOptions
-	opts.PrefetchSize = min(n, opts.PrefetchSize)
-	return ended(s.walkPairs(opts, from, limited(n, see)))
+	return ended(s.walkPairs(from, limited(n, see)))
 }
 
 // Settle waits until no level is over the size at which Badger compacts it.
@@ -128,13 +125,15 @@ func (s badgerStore) Settle() (time.Time, error) {
 	})
 }
 
-func (s badgerStore) walkPairs(opts badger.IteratorOptions, from []byte, see func(key, value []byte) error) error {
-	return s.walk(opts, from, func(item *badger.Item) error {
+func (s badgerStore) walkPairs(from []byte, see func(key, value []byte) error) error {
+	return s.walk(from, func(item *badger.Item) error {
 		return item.Value(func(value []byte) error { return see(item.Key(), value) })
 	})
 }
 
-func (s badgerStore) walk(opts badger.IteratorOptions, from []byte, step func(*badger.Item) error) error {
+func (s badgerStore) walk(from []byte, step func(*badger.Item) error) error {
+	opts := badger.DefaultIteratorOptions
+	opts.PrefetchValues = false
 	return s.db.View(func(tx *badger.Txn) error {
 		it := tx.NewIterator(opts)
 		defer it.Close()

@@ -54,10 +54,11 @@ func openBbolt(dir string, opts Options) (Store, error) {
 		return bboltStore{db}, nil
 	}
 	db.NoSync = !opts.Sync
-	err = db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(bboltBucket)
-		return err
-	})
+	there := false // looked for first: Update is a commit with its syncs, whatever it does
+	err = db.View(func(tx *bbolt.Tx) error { there = tx.Bucket(bboltBucket) != nil; return nil })
+	if err == nil && !there {
+		err = db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(bboltBucket); return err })
+	}
 	if err != nil {
 		db.Close()
 		return nil, err

@@ -50,10 +50,11 @@ func openBoltdb(dir string, opts Options) (Store, error) {
 		return boltdbStore{db}, nil
 	}
 	db.NoSync = !opts.Sync
-	err = db.Update(func(tx *bolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(boltdbBucket)
-		return err
-	})
+	there := false // looked for first: Update is a commit with its syncs, whatever it does
+	err = db.View(func(tx *bolt.Tx) error { there = tx.Bucket(boltdbBucket) != nil; return nil })
+	if err == nil && !there {
+		err = db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(boltdbBucket); return err })
+	}
 	if err != nil {
 		db.Close()
 		return nil, err

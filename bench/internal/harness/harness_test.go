@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -177,6 +178,37 @@ func TestRoundsAreInterleavedAndRotated(t *testing.T) {
 	}
 }
 
+// Who begins goes round among those that are in the rounds, wherever their rows are.
+func TestEachIsFirstAboutAsOften(t *testing.T) {
+	plan := planOf(1)
+	plan.Engines = make([]engine.Driver, 17)
+	table := &plan.Tables[0]
+	for _, c := range []struct {
+		what string
+		in   func(round, engine int) bool
+		want map[int]int // by engine: how often it is first in 24 rounds
+	}{
+		{"two rows beside each other", func(_, e int) bool { return e == 3 || e == 4 }, map[int]int{3: 12, 4: 12}},
+		{"two rows far apart", func(_, e int) bool { return e == 3 || e == 16 }, map[int]int{3: 12, 16: 12}},
+		{"three rows", func(_, e int) bool { return e < 2 || e == 9 }, map[int]int{0: 8, 1: 8, 9: 8}},
+		{"one in each second round", func(n, e int) bool { return e == 3 || e == 9 && n%2 == 0 }, map[int]int{3: 18, 9: 6}},
+		{"two in turns", func(n, e int) bool { return e == 3 || e == 9+n%2 }, map[int]int{3: 12, 9: 6, 10: 6}},
+	} {
+		table.due = nil
+		first := map[int]int{}
+		for n := 1; n <= 24; n++ {
+			table.next = make([]bool, len(plan.Engines))
+			for e := range table.next {
+				table.next[e] = c.in(n, e)
+			}
+			first[plan.turn(0, n)[0].engine]++
+		}
+		if !maps.Equal(first, c.want) {
+			t.Errorf("%s: first are %v, want %v", c.what, first, c.want)
+		}
+	}
+}
+
 func TestAbsentEngineKeepsItsRow(t *testing.T) {
 	d := engine.Driver{Info: engine.Info{Name: "absent", Absent: "not built"}}
 	w, _ := workload.Find("w1")
@@ -270,7 +302,7 @@ func TestCellsGetTheTimeWhereItIsWorthMost(t *testing.T) {
 			}
 		}
 	}
-	if got, want := fmt.Sprint(order[:10]), "[fast slow absent slow absent fast fast slow fast slow]"; got != want {
+	if got, want := fmt.Sprint(order[:10]), "[fast slow absent slow absent fast fast slow slow fast]"; got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
 }

@@ -13,7 +13,11 @@ import (
 func TestSizesOfOpenStoresAreMarked(t *testing.T) {
 	marked := 0
 	for _, suite := range []string{"w0", "w0/published", "w1", "w1/published", "w4", "w4/published", "ycsb", "load", "large", "memory"} {
-		got, err := run(t, t.Context(), t.TempDir(), suite, 1, time.Minute, "good")
+		name := "good"
+		if suite == "ycsb" {
+			name = "cairn" // it scans: the store of a fake lacks what E inserts, and has no size
+		}
+		got, err := run(t, t.Context(), t.TempDir(), suite, 1, time.Minute, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/engine"
@@ -28,6 +29,7 @@ type Table struct {
 
 	next   []bool    // by engine: is in the next round; nil: in all up to its last
 	credit []float64 // by engine: of a round, what is due and not yet done
+	due    []float64 // by engine: of being the first of a turn, what is due and not yet had
 }
 
 // NewPlan lists the cells, for one round.
@@ -138,8 +140,7 @@ func (c cell) limit(p *Plan, syncDelay time.Duration) time.Duration {
 	return limit
 }
 
-// round lists the cells of a round, counted from 1. Each round begins with the
-// engine after the one the round before began with.
+// round lists the cells of a round, counted from 1, the next one.
 func (p *Plan) round(n int) []cell {
 	var cells []cell
 	for t := range p.Tables {
@@ -148,15 +149,38 @@ func (p *Plan) round(n int) []cell {
 	return cells
 }
 
-// turn lists the cells of one table in a round.
+// turn lists the cells of one table in the next round, in the order of the rows, round and round,
+// from the one that is due, so that each of those that meet is first about as often.
 func (p *Plan) turn(table, round int) []cell {
-	var cells []cell
-	for i := range p.Engines {
-		if e := (i + round - 1) % len(p.Engines); p.in(table, e, round) {
-			cells = append(cells, cell{p.Tables[table], table, p.Engines[e], e, round, len(cells) + 1})
+	var in []int
+	for e := range p.Engines {
+		if p.in(table, e, round) {
+			in = append(in, e)
 		}
 	}
+	first := p.Tables[table].first(in, len(p.Engines))
+	var cells []cell
+	for _, e := range slices.Concat(in[first:], in[:first]) {
+		cells = append(cells, cell{p.Tables[table], table, p.Engines[e], e, round, len(cells) + 1})
+	}
 	return cells
+}
+
+// first chooses the place of the engine that begins a turn of those in it, and keeps account of that.
+func (t *Table) first(in []int, engines int) (place int) {
+	if t.due == nil {
+		t.due = make([]float64, engines)
+	}
+	const same = 1e-9 // sums of fractions
+	for i, e := range in {
+		if t.due[e] += 1 / float64(len(in)); t.due[e] > t.due[in[place]]+same {
+			place = i
+		}
+	}
+	if len(in) > 0 {
+		t.due[in[place]]--
+	}
+	return place
 }
 
 // in reports whether an engine does a table in a round, the next one.

@@ -242,7 +242,7 @@ func describe(plan Plan, cfg Config) *result.Run {
 	}
 	run.Data.Snappy4K, run.Data.Snappy32K = ratio.Snappy4K, ratio.Snappy32K
 	for _, d := range plan.Engines {
-		run.Engines = append(run.Engines, describeEngine(d))
+		run.Engines = append(run.Engines, describeEngine(d, plan.Tables))
 	}
 	for _, t := range plan.Tables {
 		run.Workloads = append(run.Workloads, describeTable(t, source))
@@ -267,7 +267,7 @@ func describeData(plan Plan, cfg Config) (*data.Source, result.Data) {
 	return cfg.Records.Source(cfg.Seed), about
 }
 
-func describeEngine(d engine.Driver) result.Engine {
+func describeEngine(d engine.Driver, tables []Table) result.Engine {
 	e := result.Engine{
 		Name: d.Info.Name, Title: d.Info.Title, Module: d.Info.Module, Version: d.Version(),
 		Floor: d.Info.Floor, Absent: d.Info.Absent, Cannot: map[string]string{},
@@ -277,37 +277,9 @@ func describeEngine(d engine.Driver) result.Engine {
 		e.Cannot[string(ability)] = why
 	}
 	if d.Settings != nil {
-		e.Settings = Settings(d)
+		e.Settings = Settings(d, tables)
 	}
 	return e
-}
-
-// Settings lists what a driver sets in both modes, and says which where they differ.
-func Settings(d engine.Driver) []result.Setting {
-	on, off := d.Settings(engine.Options{Sync: true}), d.Settings(engine.Options{})
-	var all []result.Setting
-	for _, s := range on {
-		when := workload.SyncLabel(true)
-		if has(off, s) {
-			when = ""
-		}
-		all = append(all, result.Setting{When: when, Option: s.Option, Reason: s.Reason})
-	}
-	for _, s := range off {
-		if !has(on, s) {
-			all = append(all, result.Setting{When: workload.SyncLabel(false), Option: s.Option, Reason: s.Reason})
-		}
-	}
-	return all
-}
-
-func has(list []engine.Setting, s engine.Setting) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 func describeTable(t Table, source *data.Source) result.Workload {

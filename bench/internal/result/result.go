@@ -78,7 +78,7 @@ type Engine struct {
 
 // Setting is one departure from an engine's defaults.
 type Setting struct {
-	When   string `json:"when,omitempty"` // "sync=on", "sync=off" or both if empty
+	When   string `json:"when,omitempty"` // "sync=on" or "sync=off", the tables with a bound of memory, "no bound of memory"; empty: always
 	Option string `json:"option"`
 	Reason string `json:"reason"`
 }

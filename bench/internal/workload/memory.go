@@ -30,9 +30,13 @@ func init() {
 	})
 }
 
-// MemoryOfItsOwn is what the process may have beside the memory its engine is allowed,
-// where the kernel bounds it: for the program, the Go runtime and the data to write.
+// MemoryOfItsOwn is what the process may have beside the memory its engine is allowed: for
+// the program, the Go runtime and the data to write.
 const MemoryOfItsOwn = 48 << 20
+
+// ofTheRuntime is what of that the Go runtime is given, for the data to write are on its heap.
+// The rest is for the program: garbage in place of it would leave nothing to the page cache.
+const ofTheRuntime = MemoryOfItsOwn / 2
 
 // memoryTimes is how many times the memory allowed the data are.
 const memoryTimes = 4
@@ -75,20 +79,20 @@ func memoryConditions(p Params) []string {
 
 // allowedCondition says who is told of the memory allowed.
 func allowedCondition(memory string) string {
-	return "the memory allowed is " + memory + ": engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 % of it as GOMEMLIMIT"
+	return "the memory allowed is " + memory + ": engines with an option for it are told (the others: n/a under memory in the list of abilities), the Go runtime is given 80 % of it and " + strconv.Itoa(ofTheRuntime>>20) + " MiB as GOMEMLIMIT, for the data to write are on its heap too"
 }
 
 // heldCondition says who holds the process to it.
 var heldCondition = "where the machine lets this program make a memory cgroup, the kernel holds the process to it and " + strconv.Itoa(MemoryOfItsOwn>>20) + " MiB for itself, page cache included; a row that is not done then after 10 minutes has no figures; a note at each row says what bounded it. Where nothing did, the page cache may hold the whole set, and the figures are of memory"
 
-// bound gives the Go runtime its share of the memory allowed, and notes whether the engine
-// can be told. It reports false, and records why, if the engine keeps nothing on disk.
+// bound gives the Go runtime its share of the memory allowed and of the process's own, and
+// notes whether the engine can be told. It reports false, and records why, if the engine keeps nothing on disk.
 func bound(rec *Recorder, d engine.Driver, p Params, columns []result.Column) bool {
 	if why, no := d.Info.Cannot[engine.CanDisk]; no {
 		rec.noneOf(why, columns)
 		return false
 	}
-	debug.SetMemoryLimit(p.Memory * 8 / 10)
+	debug.SetMemoryLimit(p.Memory*8/10 + ofTheRuntime)
 	if why, no := d.Info.Cannot[engine.CanMemory]; no {
 		rec.Note("is not told how much memory it may use: " + why)
 	}

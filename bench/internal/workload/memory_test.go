@@ -1,8 +1,12 @@
 package workload
 
 import (
+	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/cairndb/cairn/bench/internal/engine"
 )
 
 // A small set, as the user's own records may be, is not a quarter of a memory that
@@ -23,6 +27,32 @@ func TestSmallSetsGetTheLeastMemory(t *testing.T) {
 		p := w.Cells(Scale{Counts: []int{c.n}, ValueBytes: 1024, Sync: []bool{false}, Seed: 1})[0]
 		if text := strings.Join(w.Conditions(p), "\n"); p.Memory != c.memory || !strings.Contains(text, c.says) {
 			t.Errorf("%d keys: %d B of memory, want %d\n%s", c.n, p.Memory, c.memory, text)
+		}
+	}
+}
+
+// Where the kernel bounds it the process has more than its engine, and the Go runtime has a part of
+// that: an engine on the Go heap is not kept collecting by the data that are to be written.
+func TestTheGoRuntimeHasMemoryForTheData(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	d, err := engine.Find("goleveldb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"memory", "lean"} {
+		w, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := w.Cells(Scale{Sync: []bool{false}, Seed: 1})[0]
+		bound(NewRecorder(t.TempDir()), d, p, w.Columns)
+		if got, want := debug.SetMemoryLimit(-1), p.Memory*8/10+MemoryOfItsOwn/2; got != want {
+			t.Errorf("%s: a limit of %d bytes, want %d", name, got, want)
+		}
+		says := fmt.Sprintf("80 %% of it and %d MiB as GOMEMLIMIT", MemoryOfItsOwn/2>>20)
+		if text := strings.Join(w.Conditions(p), "\n"); !strings.Contains(text, says) {
+			t.Errorf("%s: %q is not among\n%s", name, says, text)
 		}
 	}
 }

@@ -57,9 +57,9 @@ func (r *Recorder) endUsage(after usage) {
 	}
 }
 
-// onlyWholeWork takes the CPU time, and what was written, back where some of the operations
-// have no time: what did not do them used less for less work. Where nothing at all has a figure it stays
-// as it is.
+// onlyWholeWork takes the CPU time, the peak of resident memory and what was written back where
+// some of the operations have no time: what did not do them used less for less work. Where
+// nothing at all has a figure they stay as they are.
 func (r *Recorder) onlyWholeWork(columns []result.Column) {
 	var left []string
 	some := false
@@ -73,7 +73,7 @@ func (r *Recorder) onlyWholeWork(columns []result.Column) {
 	if _, none := r.NA[result.CPU]; none || !some || len(left) == 0 {
 		return
 	}
-	r.None("it did not do all of the work: "+strings.Join(left, ", "), result.CPU, result.Written)
+	r.None("it did not do all of the work: "+strings.Join(left, ", "), result.PeakRSS, result.CPU, result.Written)
 }
 
 // Kilobytes finds "name   123 kB" in a file of /proc and returns bytes.

@@ -7,9 +7,9 @@ import (
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// What cannot do some of the operations has no CPU time to be compared, whatever it has
-// used; what does all of them has.
-func TestCPUIsOfTheWholeWork(t *testing.T) {
+// What cannot do some of the operations has no CPU time and no peak of memory to be compared,
+// whatever it has used; what does all of them has.
+func TestUsageIsOfTheWholeWork(t *testing.T) {
 	const left = "it did not do all of the work: "
 	for _, c := range []struct {
 		engine, workload string
@@ -36,8 +36,10 @@ func TestCPUIsOfTheWholeWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, has := rec.Metrics[result.CPU]; rec.NA[result.CPU] != c.want || has && c.want != "" {
-			t.Errorf("%s on %s: CPU time %v, reason %q, want %q", c.engine, p.ID(), has, rec.NA[result.CPU], c.want)
+		for _, key := range []string{result.CPU, result.PeakRSS} {
+			if _, has := rec.Metrics[key]; rec.NA[key] != c.want || has && c.want != "" {
+				t.Errorf("%s on %s: %s %v, reason %q, want %q", c.engine, p.ID(), key, has, rec.NA[key], c.want)
+			}
 		}
 	}
 }
@@ -85,6 +87,36 @@ func TestTotalIsOfTheWholeWork(t *testing.T) {
 		}
 		if _, has := rec.Metrics["total"]; rec.NA["total"] != want || has != (want == "") {
 			t.Errorf("total %v, reason %q, want %q", has, rec.NA["total"], want)
+		}
+	}
+}
+
+// The store of who cannot scan lacks the inserts of E: its size is no figure. Who has no files
+// has that reason.
+func TestSizesAreOfTheWholeSet(t *testing.T) {
+	const left = "it lacks the inserts of E: "
+	w, err := Find("ycsb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.Cells(Scale{Counts: []int{60}, Sync: []bool{false}, Seed: 1})[0]
+	for _, name := range []string{"pogreb", "goleveldb", "gomap"} {
+		d, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := RunCell(w, d, t.TempDir(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := d.Info.Cannot[engine.CanDisk]
+		if why, no := d.Info.Cannot[engine.CanScan]; no && want == "" {
+			want = left + why
+		}
+		for _, key := range []string{"disk", "disk_allocated"} {
+			if _, has := rec.Metrics[key]; rec.NA[key] != want || has != (want == "") {
+				t.Errorf("%s: %s %v, reason %q, want %q", name, key, has, rec.NA[key], want)
+			}
 		}
 	}
 }

@@ -197,6 +197,9 @@ func (y *ycsb) finish() error {
 		return err
 	}
 	y.rec.End()
+	if why, no := y.d.Info.Cannot[engine.CanScan]; no {
+		y.rec.None("it lacks the inserts of E: "+why, "disk", "disk_allocated")
+	}
 	if why, no := y.d.Info.Cannot[engine.CanDisk]; no {
 		y.rec.None(why, "close", "disk", "disk_allocated")
 	}

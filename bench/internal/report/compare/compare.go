@@ -119,7 +119,7 @@ func (s Standing) movedBeyond(limit float64) bool { return s.Moved.orInf() > lim
 func standings(t, u report.Table) []Standing {
 	first, second := places(t), places(u)
 	var all []Standing
-	for _, col := range t.Workload.Columns {
+	for _, col := range columns(t, u) {
 		a, inA := first[col.Key]
 		b, inB := second[col.Key]
 		if !inA && !inB {
@@ -163,19 +163,39 @@ func moved(a, b float64) Number {
 
 func changes(a, b *result.Run, t, u report.Table) []Change {
 	var all []Change
-	for _, row := range t.Rows {
-		other, ok := u.Find(row.Engine.Name)
-		if !ok {
-			continue
-		}
-		for _, col := range t.Workload.Columns {
-			x, y := row.Figures[col.Key], other.Figures[col.Key]
+	for _, name := range engines(t, u) {
+		first, _ := t.Find(name)
+		second, _ := u.Find(name)
+		for _, col := range columns(t, u) {
+			x, y := first.Figures[col.Key], second.Figures[col.Key]
 			if !x.Known() && !y.Known() {
 				continue
 			}
-			c := Change{Workload: t.Workload.ID, Engine: row.Engine.Name, Column: col.Key, Title: col.Title, Unit: col.Unit, figures: [2]report.Figure{x, y}}
+			c := Change{Workload: t.Workload.ID, Engine: name, Column: col.Key, Title: col.Title, Unit: col.Unit, figures: [2]report.Figure{x, y}}
 			c.test(samples(a, c), samples(b, c))
 			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// columns are those of either table, the first's before what only the second has.
+func columns(t, u report.Table) []result.Column {
+	all := slices.Clone(t.Workload.Columns)
+	for _, col := range u.Workload.Columns {
+		if !slices.ContainsFunc(all, func(c result.Column) bool { return c.Key == col.Key }) {
+			all = append(all, col)
+		}
+	}
+	return all
+}
+
+// engines are those with a row in either table, the first's before what only the second has.
+func engines(t, u report.Table) []string {
+	var all []string
+	for _, row := range slices.Concat(t.Rows, u.Rows) {
+		if !slices.Contains(all, row.Engine.Name) {
+			all = append(all, row.Engine.Name)
 		}
 	}
 	return all

@@ -160,6 +160,30 @@ func TestLostFigureCountsAsMoved(t *testing.T) {
 	}
 }
 
+// What only one run has is listed and counted, whichever run it is.
+func TestEitherRunsFiguresAreCompared(t *testing.T) {
+	all := run(1, map[string][]float64{"cairn": {10}, "fast": {5}, "slow": {20}})
+	less := run(1, map[string][]float64{"cairn": {10}, "fast": {5}})
+	less.Workloads[0].Columns = less.Workloads[0].Columns[1:] // no put
+	for i := range less.Cells {
+		delete(less.Cells[i].Metrics, "put")
+	}
+	for name, c := range map[string]*Comparison{"first": Of(all, less, 20), "second": Of(less, all, 20)} {
+		put := standing(t, c, "put")
+		if len(c.Standings) != 2 || c.Moved != 1 || put.Moved.known() || put.Title != "put" || put.A.Ratio.known() == put.B.Ratio.known() {
+			t.Errorf("only the %s run has put: %d of %d moved, %+v", name, c.Moved, len(c.Standings), put)
+		}
+		for _, once := range [][2]string{{"cairn", "put"}, {"slow", "put"}, {"slow", "get"}} {
+			if x := change(t, c, once[0], once[1]); x.A.known() == x.B.known() || x.Remark != "in one run only" || x.Title != once[1] {
+				t.Errorf("only the %s run has %s of %s: %+v", name, once[1], once[0], x)
+			}
+		}
+		if len(c.Changes) != 9 {
+			t.Errorf("only the %s run has all: %d changes, want three figures of three engines", name, len(c.Changes))
+		}
+	}
+}
+
 func TestBestRivalAtZero(t *testing.T) {
 	a := run(1, map[string][]float64{"cairn": {10}, "fast": {0}})
 	if c := Of(a, a, 20); c.Moved != 0 {
