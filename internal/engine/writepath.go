@@ -169,7 +169,7 @@ const mostLent = 3
 // If that shows only when they are in the log, it is not gone on with.
 func (e *Engine) append(w *Write) (*group.Commit, error) {
 	c := &e.commit
-	if length(w.Entries) != w.Bytes {
+	if frame.Length(w.Entries) != w.Bytes {
 		return nil, base.ErrBatchChanged
 	}
 	p := &w.outcome
@@ -205,13 +205,6 @@ func (e *Engine) append(w *Write) (*group.Commit, error) {
 		signal(e.wakeMerge) // from now on it looks more often whether there is quiet
 	}
 	return e.enqueue(p, uint64(w.Count)), nil
-}
-
-func length(parts [][]byte) (n int) {
-	for _, part := range parts {
-		n += len(part)
-	}
-	return n
 }
 
 func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {

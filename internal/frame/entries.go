@@ -213,6 +213,14 @@ func OnlyDeletes(parts [][]byte) bool {
 	return any
 }
 
+// Length returns how long parts are together.
+func Length(parts [][]byte) (n int) {
+	for _, part := range parts {
+		n += len(part)
+	}
+	return n
+}
+
 // Parts returns the encoded entries, which are e's until Reset. Some parts may be empty. They do not
 // keep e from being collected, with which they end: see runtime.KeepAlive.
 func (e *Entries) Parts() [][]byte {

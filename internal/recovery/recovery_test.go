@@ -24,7 +24,6 @@ import (
 	"github.com/cairndb/cairn/internal/view"
 	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
-	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -610,111 +609,6 @@ func TestManifestTail(t *testing.T) {
 		r.contents()
 		if again := open(t, r.FS, false); again.State.Dropped.Bytes != tail {
 			t.Errorf("%s: the next Open knows of %+v", what, again.State.Dropped)
-		}
-	}
-}
-
-// full is a recovery whose disk has the space for the table of one memtable at a time.
-func full(t *testing.T, disk vfs.FS) *replayed {
-	t.Helper()
-	r := open(t, disk, false)
-	write := r.WriteMemory
-	r.WriteMemory = func(mems []*tree.Memory, bottom bool) ([]*tree.Handle, error) {
-		if len(mems) > 1 {
-			return nil, fmt.Errorf("write: %w", vfs.ErrNoSpace)
-		}
-		return write(mems, bottom)
-	}
-	return r
-}
-
-// fullKeys are those of a store whose disk is full.
-const fullKeys = "a b c d e"
-
-// newFull is a store whose disk is full. It has a large transaction in its log, a segment whose edit was lost, one that is missing, and what
-// an interrupted flush and another Open have left.
-func newFull(t *testing.T) *written {
-	t.Helper()
-	w, _, _ := newIngested(t)
-	w.ok(w.disk.WriteFile("/db/000050.sst", []byte("cairnSST")))
-	w.ok(w.disk.WriteFile("/db/MANIFEST-000001", []byte("cairnMAN")))
-	w.ok(w.disk.WriteFile(path(60), w.stray(60, true)))
-	w.ok(w.disk.Remove(path(w.begin(true).Num)))
-	return w
-}
-
-// TestSteps: where the disk is full the log becomes tables in steps, each of which frees its segment.
-func TestSteps(t *testing.T) {
-	disk := faultfs.New(newFull(t).disk)
-	disk.StartTrace()
-	r := full(t, disk)
-	if err := r.run(); err != nil || !slices.Equal(r.flushed, []int{1, 1, 1, 1}) { // the first one twice
-		t.Fatalf("runs of %v memtables, %v", r.flushed, err)
-	}
-	names, err := r.FS.List("/db")
-	var left []string
-	manifests := 0
-	for _, name := range names {
-		switch kind, _ := base.ParseFileName(name); {
-		case kind == base.FileManifest:
-			manifests++
-		case kind == base.FileLog || name == "000050.sst":
-			left = append(left, name)
-		}
-	}
-	if want := []string{"000005.log", "000006.log", "000060.log"}; err != nil || !slices.Equal(left, want) || manifests != 2 {
-		t.Errorf("%v and %d manifests are left, want %v and that of the last step; %v", left, manifests, want, err)
-	}
-	if len(r.Opened) != 3 || len(r.Written) != 1 || r.Dropped().From>>32 != 60 {
-		t.Errorf("%d tables are named, and %d of the last step; dropped %+v", len(r.Opened), len(r.Written), r.Dropped())
-	}
-	if got := r.contents(); got != fullKeys {
-		t.Errorf("%q", got)
-	}
-	made := disk.Trace(faultfs.Create, faultfs.Remove)
-	removed := slices.IndexFunc(made, func(e faultfs.Event) bool { return e.Name == "/db/000050.sst" })
-	if at := slices.IndexFunc(made, func(e faultfs.Event) bool { return strings.Contains(e.Name, "MANIFEST") }); removed > at {
-		t.Error("a manifest is made before there is space for it")
-	}
-	held := map[string]int{}
-	for _, e := range disk.Trace(faultfs.Create, faultfs.Open, faultfs.Close) {
-		if e.Kind == faultfs.Close {
-			held[e.Name]--
-		} else if e.Err == nil {
-			held[e.Name]++
-		}
-	}
-	for name, n := range held {
-		if n != 0 {
-			t.Errorf("%s was opened %d times more than closed", name, n)
-		}
-	}
-}
-
-// TestStepsFail: an error and a power cut between any two changes leave what was there.
-func TestStepsFail(t *testing.T) {
-	for at := int64(1); ; at++ {
-		w := newFull(t)
-		disk := faultfs.New(w.disk)
-		rule := disk.Add(faultfs.Rule{Kinds: faultfs.Mutations, At: at, Sticky: true, Do: faultfs.Fail(syscall.EIO)})
-		r := full(t, disk)
-		err := r.run()
-		if rule.Fired() == 0 {
-			break
-		}
-		for _, h := range r.Opened {
-			h.Reader.Close()
-		}
-		for _, choice := range []memfs.Choice{memfs.SyncedOnly(), memfs.Everything()} {
-			again := open(t, w.disk.Crash(choice), false)
-			if !again.State.Clean { // else all is in tables, and only to say so has failed
-				if err := again.run(); err != nil {
-					t.Fatalf("operation %d failed: %v", at, err)
-				}
-			}
-			if got := again.contents(); got != fullKeys {
-				t.Errorf("operation %d failed with %v: %q is left", at, err, got)
-			}
 		}
 	}
 }

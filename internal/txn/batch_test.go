@@ -2,14 +2,17 @@ package txn
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"path"
 	"runtime"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/engine"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/tree"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // userKey is key without its bucket.
@@ -171,6 +174,20 @@ func TestCloseMergesWhatHides(t *testing.T) {
 		}
 		if bytes > int64(c.mega)<<20*12/10 {
 			t.Errorf("%d MB %d times: %d bytes after Close", c.mega, c.times, bytes)
+		}
+	}
+}
+
+// TestBatchChangedBeforeItsTurn: a batch that was reset while it waited to be written as tables is not written, and that is said.
+func TestBatchChangedBeforeItsTurn(t *testing.T) {
+	e := openEngine(t, memfs.New(), 16<<20)
+	entries := &frame.Entries{}
+	entries.Add(base.KindPut, []byte{0}, []byte("key"), make([]byte, 1000))
+	parts, n := entries.Parts(), entries.Bytes()
+	entries.Reset()
+	for _, most := range []int{n, n - 1} {
+		if err := apply(e, &engine.Write{}, parts, n, 1, most); !errors.Is(err, base.ErrBatchChanged) {
+			t.Errorf("of %d bytes where a frame has %d: %v", n, most, err)
 		}
 	}
 }

@@ -253,16 +253,14 @@ func (s *Segment) Publish(end int64) { s.tail.Store(end) }
 func (s *Segment) Unsay(at int64) {
 	header := s.buf[at-frame.HeaderBytes : at]
 	if !s.mapped.Load() || !arena.Survives(func() { clear(header) }) {
+		s.detach()
 		clear(header)
 	}
 }
 
 // encode puts a frame at offset off of the arena, and returns where it ends.
 func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64) {
-	n := 0
-	for _, part := range payload {
-		n += len(part)
-	}
+	n := frame.Length(payload)
 	end = off + int64(frame.PaddedBytes(n))
 	at := off + frame.HeaderBytes
 	h.Prev = s.sum
