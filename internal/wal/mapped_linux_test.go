@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cairndb/cairn/internal/frame"
 )
 
 // If nothing can be stored in the file the segment goes on in ordinary memory, at the same
@@ -52,6 +54,28 @@ func TestDetach(t *testing.T) {
 	same(t, s, name)
 	check(t, s.Sync())
 	check(t, s.Intact())
+	check(t, s.Close())
+	s.Unmap()
+}
+
+// A frame that was staged is taken back from the file also where its page cannot be stored to by then.
+func TestUnsayDetaches(t *testing.T) {
+	s, name := onDisk(t, 1<<20, true)
+	commit(s, 1, 0, "a")
+	check(t, s.WriteOut())
+	at, end := s.Stage(testHeader(2), []byte("this is to be taken back"))
+	check(t, unix.Mprotect(s.Buffer(), unix.PROT_READ))
+	s.Unsay(at)
+	inFile, err := os.ReadFile(name)
+	check(t, err)
+	if s.mapped.Load() {
+		t.Error("still mapped")
+	}
+	for where, b := range map[string][]byte{"memory": s.Buffer(), "the file": inFile} {
+		if _, ok := frame.DecodeHeader(b[at-frame.HeaderBytes:end], s.ident, at-frame.HeaderBytes); ok {
+			t.Error("the frame is still in", where)
+		}
+	}
 	check(t, s.Close())
 	s.Unmap()
 }

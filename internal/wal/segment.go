@@ -255,6 +255,7 @@ func (s *Segment) Unsay(at int64) {
 	if !s.mapped.Load() || !arena.Survives(func() { clear(header) }) {
 		s.detach()
 		clear(header)
+		_, _ = s.f.WriteAt(header, at-frame.HeaderBytes) // what is stored there is in the file; a log that takes no write is lost anyhow
 	}
 }
 
