@@ -10,7 +10,8 @@ import (
 // Batch collects writes that DB.Write commits as one, in the order they were
 // given. It copies what it is given, to memory of its own that Options.Memory does
 // not count: use a transaction, or many batches, for more than memory should hold. A
-// Batch is for one goroutine at a time. It must not be copied: a copy of one that holds
+// Batch is for one goroutine at a time, and what is added while it is written is not: the next DB.Write of it tells
+// (ErrBatchChanged). It must not be copied: a copy of one that holds
 // something is the same batch.
 type Batch struct {
 	_       noCopy
@@ -31,14 +32,14 @@ func NewBatch() *Batch { return &Batch{} }
 // reported by DB.Write, which then writes nothing of the batch.
 func (b *Batch) Put(key, value []byte) {
 	if b.check(checkPair(key, value)) {
-		b.entries.Add(base.KindPut, rootBucket, key, value)
+		b.added(b.entries.Add(base.KindPut, rootBucket, key, value))
 	}
 }
 
 // Delete adds a delete.
 func (b *Batch) Delete(key []byte) {
 	if b.check(checkKey(key)) {
-		b.entries.Add(base.KindDelete, rootBucket, key, nil)
+		b.added(b.entries.Add(base.KindDelete, rootBucket, key, nil))
 	}
 }
 
@@ -51,7 +52,7 @@ func (b *Batch) DeleteRange(r Range) {
 	}
 	low, high := r.internal(nil, nil)
 	if string(low) < string(high) {
-		b.entries.Add(base.KindRangeDelete, nil, low, high)
+		b.added(b.entries.Add(base.KindRangeDelete, nil, low, high))
 	}
 }
 
@@ -60,6 +61,13 @@ func (b *Batch) check(err error) bool {
 		b.err = fmt.Errorf("write %d of the batch: %w", b.Len()+1, err)
 	}
 	return err == nil
+}
+
+// added notes that nothing was added where ok is false: somebody writes the batch.
+func (b *Batch) added(ok bool) {
+	if !ok {
+		b.check(ErrBatchChanged)
+	}
 }
 
 // Len returns the number of writes.

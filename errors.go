@@ -29,7 +29,9 @@ var (
 	// ErrTxForgotten: Close did not wait for a transaction that was never ended and that nothing refers to, and
 	// keeps memory that it has read. All else is done.
 	ErrTxForgotten = base.ErrTxForgotten
-	// ErrBatchChanged: somebody has added to a Batch, or reset it, while it was written. Nothing was committed.
+	// ErrBatchChanged: somebody has added to a Batch while it was written. It is told by the next Write of that batch,
+	// which writes nothing; or, where it could not be refused, by the one that was under way, which has committed nothing. If
+	// the error is ErrPoisoned, too, that showed only in the log.
 	ErrBatchChanged = base.ErrBatchChanged
 	// ErrKeyTooLarge: the key is longer than MaxKeyBytes.
 	ErrKeyTooLarge = base.ErrKeyTooLarge

@@ -37,6 +37,7 @@ type parts struct {
 	mapped       []*block // of which some of all are made
 	bytes, count int      // of the entries
 	use          atomic.Uint64
+	lent         atomic.Int32 // to how many that write the entries
 }
 
 // block is a part outside the Go heap, empty. It goes when two collections have found it unused.
@@ -137,12 +138,14 @@ func (p *parts) free() bool {
 	return true
 }
 
-// Add adds an entry whose key is prefix and key, one behind the other.
-func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) {
+// Add adds an entry whose key is prefix and key, one behind the other, and reports whether it did: not while the entries are lent.
+func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) bool {
 	p := e.held()
 	if p == nil {
 		p = takeParts()
 		e.mem, e.use = p, p.use.Load()
+	} else if p.lent.Load() > 0 {
+		return false
 	}
 	need := MaxEntryHeaderBytes + len(prefix) + len(key) + len(value)
 	part := p.fitting(need)
@@ -150,6 +153,7 @@ func (e *Entries) Add(kind base.Kind, prefix, key, value []byte) {
 	*part = AppendPrefixed(*part, kind, prefix, key, value)
 	p.bytes += len(*part) - before
 	p.count++
+	return true
 }
 
 // held returns the parts, nil if there are none, or a copy of e was reset.
@@ -254,9 +258,52 @@ func (e *Entries) Reset() {
 	if p == nil {
 		return
 	}
+	if p.lent.Load() > 0 { // see Return
+		p.use.Add(1)
+		return
+	}
 	p.reset()
 	e.use = p.use.Add(1)
 	if !p.free() {
 		e.mem = p
+	}
+}
+
+// Lent are entries that somebody writes. They stay as they are until Return, whatever is done with those that they are of.
+type Lent struct {
+	p   *parts
+	use uint64
+}
+
+// Lend lends the entries to somebody who writes them.
+func (e *Entries) Lend() Lent {
+	p := e.held()
+	if p != nil {
+		p.lent.Add(1)
+	}
+	return Lent{p, e.use}
+}
+
+// Parts returns the encoded entries. Some parts may be empty.
+func (l Lent) Parts() [][]byte {
+	if l.p == nil {
+		return nil
+	}
+	return l.p.all
+}
+
+// Size returns how long the entries are together, and how many.
+func (l Lent) Size() (bytes, count int) {
+	if l.p == nil {
+		return 0, 0
+	}
+	return l.p.bytes, l.p.count
+}
+
+// Return ends it: nobody uses the parts any more. What was reset meanwhile serves others now.
+func (l Lent) Return() {
+	if l.p != nil && l.p.lent.Add(-1) == 0 && l.p.use.Load() != l.use {
+		l.p.reset()
+		l.p.free()
 	}
 }

@@ -60,7 +60,7 @@ func TestALargeBatchBeginsInMemory(t *testing.T) {
 	v := newValues()
 	e := openEngine(t, newWatchedFS(), 1<<30)
 	b := batchOf(n, 0, size, v)
-	check(t, applyLarge(e, b.Parts())) // a frame would take it
+	check(t, applyLarge(e, b.Parts(), b.Bytes(), b.Len())) // a frame would take it
 	runtime.KeepAlive(b)
 	rs := e.State()
 	tables := 0
@@ -189,5 +189,26 @@ func TestBatchChangedBeforeItsTurn(t *testing.T) {
 		if err := apply(e, &engine.Write{}, parts, n, 1, most); !errors.Is(err, base.ErrBatchChanged) {
 			t.Errorf("of %d bytes where a frame has %d: %v", n, most, err)
 		}
+	}
+}
+
+// TestBatchThatIsNotWhatItWas: entries that are others, or none, by the time that tables are made of them are not committed.
+func TestBatchThatIsNotWhatItWas(t *testing.T) {
+	e := openEngine(t, memfs.New(), 16<<20)
+	entry := frame.AppendPrefixed(nil, base.KindPut, []byte{0}, []byte("key"), make([]byte, 1000))
+	two := append(bytes.Clone(entry), entry...)
+	for _, c := range []struct {
+		entries  []byte
+		n, count int
+	}{{two, len(entry), 1}, {entry, len(two), 2}, {entry, len(entry), 2}, {two[3:], len(two) - 3, 2}} {
+		if err := applyLarge(e, [][]byte{c.entries}, c.n, c.count); !errors.Is(err, base.ErrBatchChanged) {
+			t.Errorf("%d bytes in place of %d: %v", len(c.entries), c.n, err)
+		}
+	}
+	if !manyRangeDeletes([][]byte{two[3:]}, 1<<20, 1<<10) {
+		t.Error("what is no entry is passed on")
+	}
+	if n := e.Visible(); n != 0 {
+		t.Errorf("visible: %d", n)
 	}
 }

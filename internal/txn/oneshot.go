@@ -2,7 +2,6 @@ package txn
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -95,12 +94,14 @@ func (s *scratch) encode(kind base.Kind, bucket, key, value []byte, most int) {
 
 // Apply commits entries in their order.
 func Apply(e *engine.Engine, entries *frame.Entries) error {
-	defer runtime.KeepAlive(entries) // and with them the parts
-	n, most := entries.Bytes(), mostInFrame(e, entries.Len())
+	lent := entries.Lend()
+	defer lent.Return()
+	n, count := lent.Size()
+	most := mostInFrame(e, count)
 	s := scratches.Get().(*scratch)
 	defer s.recycle()
 	if n <= most {
-		err := apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
+		err := apply(e, &s.w, lent.Parts(), n, count, most)
 		if !takesLessInTables(n, err) {
 			return err
 		}
@@ -108,7 +109,7 @@ func Apply(e *engine.Engine, entries *frame.Entries) error {
 	}
 	e.BeginLarge()
 	defer e.EndLarge()
-	return apply(e, &s.w, entries.Parts(), n, entries.Len(), most)
+	return apply(e, &s.w, lent.Parts(), n, count, most)
 }
 
 // mostInFrame returns how many bytes of entries, count of them, go through the log as one frame: of very small
@@ -135,7 +136,7 @@ func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count, most int
 		return base.ErrBatchChanged
 	}
 	if n > most || manyRangeDeletes(parts, count, min(most, frame.MaxShortBytes)) {
-		return applyLarge(e, parts)
+		return applyLarge(e, parts, n, count)
 	}
 	w.Entries, w.Bytes, w.Count, w.Durable = parts, n, count, !e.Config().Relaxed
 	_, err := e.Commit(w)
@@ -144,8 +145,9 @@ func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count, most int
 
 // applyLarge commits more than a frame, or range deletes than a memtable, should
 // hold through a transaction. Its writes are sorted where they stand, and only their
-// index is new in memory; so they become one private run unless they are very many.
-func applyLarge(e *engine.Engine, parts [][]byte) error {
+// index is new in memory; so they become one private run unless they are very many. They are count entries of n bytes, or not
+// what they were.
+func applyLarge(e *engine.Engine, parts [][]byte, n, count int) error {
 	tx, err := Begin(e, true)
 	if err != nil {
 		return err
@@ -158,8 +160,15 @@ func applyLarge(e *engine.Engine, parts [][]byte) error {
 					return err
 				}
 			}
-			part = part[tx.adopt(part):]
+			bytes, entries := tx.adopt(part)
+			if bytes == 0 {
+				return base.ErrBatchChanged
+			}
+			part, n, count = part[bytes:], n-bytes, count-entries
 		}
+	}
+	if n != 0 || count != 0 {
+		return base.ErrBatchChanged
 	}
 	if err := tx.spill(); err != nil {
 		return err
@@ -169,10 +178,10 @@ func applyLarge(e *engine.Engine, parts [][]byte) error {
 }
 
 // adopt takes entries from the front of payload, where they stay, as the newest writes of
-// a transaction, and returns how many bytes these are: at least one entry, and as many as
+// a transaction, and returns how many bytes and entries these are: at least one, unless there is none, and as many as
 // may be indexed in memory. Only the index is counted to the budget: the payload is the
 // caller's. The transaction spills before it reads or commits.
-func (tx *Tx) adopt(payload []byte) int {
+func (tx *Tx) adopt(payload []byte) (bytes, entries int) {
 	if tx.writes.Len() > 0 {
 		tx.adopted, tx.adoptedIndex = append(tx.adopted, tx.writes), tx.indexed()
 		tx.writes = memtable.NewGrowing(tx.writes.LastSeq() + 1)
@@ -182,11 +191,14 @@ func (tx *Tx) adopt(payload []byte) int {
 	at := 0
 	for at < len(payload) && (at == 0 || tx.indexed() < limit) {
 		ent, n := frame.DecodeEntry(payload[at:])
+		if n == 0 {
+			break
+		}
 		tx.buf = payload[: at+n : at+n]
 		tx.writes.SetBuffer(tx.buf)
 		tx.writes.Insert(at, &ent, base.Hash(ent.Key))
-		at += n
+		at, entries = at+n, entries+1
 	}
 	tx.countBytes(tx.indexed())
-	return at
+	return at, entries
 }

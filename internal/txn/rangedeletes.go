@@ -17,6 +17,9 @@ func manyRangeDeletes(parts [][]byte, count, most int) bool {
 	for _, part := range parts {
 		for len(part) > 0 {
 			e, size := frame.DecodeEntry(part)
+			if size == 0 {
+				return true // looked at closely there
+			}
 			if e.Kind == base.KindRangeDelete {
 				n++
 			}
