@@ -11,6 +11,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -95,6 +96,44 @@ func TestNoMalformedCommit(t *testing.T) {
 			if err == nil {
 				again.Close()
 			}
+		}
+	}
+}
+
+// TestNoCommitBehindPoison: a commit that has waited for a flush finds the store poisoned meanwhile, by one that is malformed,
+// and is not acknowledged: it could not be found behind that one.
+func TestNoCommitBehindPoison(t *testing.T) {
+	for _, relaxed := range []bool{false, true} {
+		cfg := config.Config{Dir: "/db", FS: memfs.New(), Memory: 64 << 20, SyncInterval: time.Hour, Relaxed: relaxed}
+		e := mustOpen(t, cfg)
+		putOne(t, e, "first", 100, true)
+		c := &e.commit
+		c.mu.Lock()
+		e.flushErr = vfs.ErrNoSpace // a flush has failed
+		c.mu.Unlock()
+		done := make(chan error, 1)
+		go func() { done <- commitAs(e, base.KindPut, []byte("waited"), []byte("v"), !relaxed) }()
+		eventually(t, "the commit waits", func() bool { return len(e.wakeFlush) > 0 })
+		c.mu.Lock() // it waits, or the signal would not be there: stall lets go of mu only where it does
+		e.flushErr = nil
+		e.flushTries++
+		c.cond.Broadcast()
+		payload := malformed()["in the middle"]
+		_, err := e.append(&Write{Entries: [][]byte{payload}, Bytes: len(payload), Count: 12, Durable: !relaxed})
+		c.mu.Unlock()
+		if !errors.Is(err, base.ErrPoisoned) {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, base.ErrPoisoned) {
+			t.Errorf("relaxed %v: %v", relaxed, err)
+		}
+		e.Close()
+		again := mustOpen(t, cfg)
+		if n := again.Visible(); n != 1 {
+			t.Errorf("relaxed %v: opened again, %d is visible", relaxed, n)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -134,7 +135,7 @@ func (e *Engine) admit(w *Write) error {
 	if !e.diskFull() || w.fewDeletes() {
 		return nil
 	}
-	return e.stall()
+	return cmp.Or(e.stall(), e.refuse())
 }
 
 // mayFreeSpace reports whether a commit that found the disk full should be tried
