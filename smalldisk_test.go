@@ -1,8 +1,11 @@
 package cairn_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -189,5 +192,74 @@ func TestPutsAfterCompact(t *testing.T) {
 			}
 			check(t, db.Close())
 		}
+	}
+}
+
+// leftInManifest returns how many bytes of the manifest's file are not written yet: as many zeros are at its end.
+func leftInManifest(t *testing.T, m *memfs.FS) int {
+	t.Helper()
+	names, err := m.List("/db")
+	check(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, "MANIFEST") {
+			f, err := m.Open("/db/" + name)
+			check(t, err)
+			defer f.Close()
+			size, err := f.Size()
+			check(t, err)
+			data := make([]byte, size)
+			_, err = f.ReadAt(data, 0)
+			check(t, err)
+			return len(data) - len(bytes.TrimRight(data, "\x00"))
+		}
+	}
+	t.Fatal("no manifest")
+	return 0
+}
+
+// TestCloseOnAFullDisk: a store at rest whose manifest has no room for its end, on a disk that is full but for the space that is put
+// aside, is closed well.
+func TestCloseOnAFullDisk(t *testing.T) {
+	const enough, unit = 30, 1 << 10 // bytes: for no end, and what the manifest grows by
+	for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		m := memfs.New()
+		m.StopJournal()
+		o := &cairn.Options{FS: m, Memory: 4 << 20, Durability: d}
+		db, err := cairn.Open("/db", o)
+		check(t, err)
+		check(t, db.Put(b("large"), noise(600_000)))
+		for i, takes := 0, 0; ; i++ { // tables with keys of different lengths take different room there
+			check(t, db.Put(append(fmt.Append(nil, i), noise(10+i%60)...), noise(10)))
+			check(t, db.Compact(t.Context(), cairn.Range{}))
+			left := leftInManifest(t, m)
+			if i > 1000 {
+				t.Fatal("the manifest never ends there")
+			}
+			if left < takes || left > takes+enough {
+				continue
+			}
+			for end := time.Now().Add(time.Minute); aside(m) == 0 || strings.Contains(strings.Join(m.Files(), " "), ".log"); time.Sleep(2 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("it does not come to rest", m.Files())
+				}
+			}
+			if now := leftInManifest(t, m); now > enough {
+				takes = (left - now + unit) % unit // to come to rest
+				continue
+			}
+			break
+		}
+		m.SetCapacity(m.Used())
+		check(t, db.Close())
+		if left := m.Files(); slices.Contains(left, "/db/RESERVE") {
+			t.Error(left)
+		}
+		o.ReadOnly = true
+		db, err = cairn.Open("/db", o)
+		check(t, err)
+		if s := db.Stats(); s.Recovery != (cairn.RecoveryStats{}) || s.Tables == 0 {
+			t.Errorf("%v: closed well, and opened again: %+v, %d tables", d, s.Recovery, s.Tables)
+		}
+		check(t, db.Close())
 	}
 }

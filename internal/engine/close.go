@@ -138,6 +138,11 @@ func (e *Engine) seal() error {
 		return nil
 	}
 	logStart, err := e.ledger.Seal(e.commit.nextSeq - 1)
+	if reserve.IsFull(err) { // nothing has changed, and nothing is left to flush
+		e.removeFiles()
+		e.reserve.Release()
+		logStart, err = e.ledger.Seal(e.commit.nextSeq - 1)
+	}
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
