@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -262,4 +263,36 @@ func TestCloseOnAFullDisk(t *testing.T) {
 		}
 		check(t, db.Close())
 	}
+}
+
+// TestDeletesWhereNothingIsPutAside: on a disk that was filled, where no space can be preallocated, as on Windows, one can delete
+// until there is room again.
+func TestDeletesWhereNothingIsPutAside(t *testing.T) {
+	f := faultfs.New(smallDisk(8 << 20))
+	f.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Sticky: true, Do: faultfs.Fail(errors.ErrUnsupported)})
+	db := openAt(t, "/db", &cairn.Options{FS: f, Memory: 16 << 20})
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%08d", i) }
+	n, value := 0, noise(1000)
+	for ; ; n++ {
+		if err := db.Put(key(n), value); err != nil {
+			expect(t, err, cairn.ErrNoSpace)
+			break
+		}
+	}
+	soon := func(what string, write func() error) {
+		t.Helper()
+		err := write()
+		for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); err = write() {
+			expect(t, err, cairn.ErrNoSpace)
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err != nil {
+			t.Fatalf("%s of %d: %v", what, n, err)
+		}
+	}
+	for i := range n {
+		soon(fmt.Sprint("delete ", i), func() error { return db.Delete(key(i)) })
+	}
+	soon("put after the deletes", func() error { return db.Put(key(0), value) })
+	check(t, db.Close())
 }

@@ -40,7 +40,7 @@ func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 			ready, err = e.makeSegment(need)
 		}
 		if ready && err == nil && puts {
-			ready, err = e.secure(int64(c.spare.Seg.Capacity()), int(tree.SizeOf(tables)))
+			ready, err = e.secure(int64(c.spare.Seg.Capacity()), tree.SizeOf(tables))
 		}
 		if ready && err == nil {
 			ready, err = e.validate(w)

@@ -45,18 +45,18 @@ func (e *Engine) removeFiles() {
 }
 
 // holdsLittle reports whether the store, with so many bytes more, holds so little that no space is put aside for it.
-func (e *Engine) holdsLittle(more int) bool {
-	return e.counters.CommittedBytes.Load()+int64(more)+e.State().TableBytes() <= tree.LittleBytes
+func (e *Engine) holdsLittle(more int64) bool {
+	return e.counters.CommittedBytes.Load()+more+e.State().TableBytes() <= tree.LittleBytes
 }
 
 // secured reports whether space is put aside for the flush of the active memtable, to which w is about to be added, or
 // none is needed, and puts it aside if not: then look again. What only deletes goes on without. commit.mu is held; it may be let
 // go of.
 func (e *Engine) secured(w *Write) (bool, error) {
-	if e.covered(0, w.Bytes) || w.fewDeletes() && (e.diskFull() || e.commit.bare()) {
+	if e.covered(0, int64(w.Bytes)) || w.fewDeletes() && (e.diskFull() || e.commit.bare()) {
 		return true, nil
 	}
-	ok, err := e.secure(0, w.Bytes)
+	ok, err := e.secure(0, int64(w.Bytes))
 	if err != nil && w.fewDeletes() {
 		err = nil
 	}
@@ -65,7 +65,7 @@ func (e *Engine) secured(w *Write) (bool, error) {
 
 // covered reports whether space is put aside for the flush of the largest memtable, or that of a segment of so many bytes
 // behind it, or none is needed, with so many bytes more. commit.mu is held.
-func (e *Engine) covered(segment int64, more int) bool {
+func (e *Engine) covered(segment, more int64) bool {
 	return e.reserve.Holds(max(e.State().LargestMemory(), segment)) || e.holdsLittle(more)
 }
 
@@ -73,7 +73,7 @@ func (e *Engine) covered(segment int64, more int) bool {
 func (c *committer) bare() bool { return c.triedAt == c.letGo+1 }
 
 // secure is secured where so many bytes more come to the active memtable, or to one of a segment of so many bytes.
-func (e *Engine) secure(segment int64, more int) (bool, error) {
+func (e *Engine) secure(segment, more int64) (bool, error) {
 	c := &e.commit
 	switch {
 	case e.covered(segment, more):
@@ -91,8 +91,8 @@ func (e *Engine) secure(segment int64, more int) (bool, error) {
 	c.mu.Lock()
 	c.preparing = false
 	c.cond.Broadcast()
-	if err == nil {
-		return false, nil
+	if !reserve.IsFull(err) {
+		return false, err
 	}
 	e.spaceShort.Store(true) // once it rests, its next segment is one for whose flush there is space
 	c.triedAt = c.letGo + 1
@@ -114,10 +114,20 @@ func (e *Engine) putAside(largest int64) error {
 }
 
 // putAsideAgain puts space aside after a flush that was given what was: it has freed more than it took. If not, the next commit
-// is told.
+// is told. Not while Close flushes, which may need it.
 func (e *Engine) putAsideAgain() {
+	c := &e.commit
+	c.mu.Lock()
 	n := e.State().LargestMemory()
-	if n > 0 && e.putAside(n) == nil && e.State().LargestMemory() < n { // nor is as much needed any more
+	if n == 0 || c.closing || c.preparing {
+		c.mu.Unlock()
+		return
+	}
+	c.preparing = true
+	c.mu.Unlock()
+	err := e.putAside(n)
+	e.prepared()
+	if err == nil && e.State().LargestMemory() < n { // nor is as much needed any more
 		e.shrinkReserve()
 	}
 }

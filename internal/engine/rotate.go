@@ -219,7 +219,7 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 			e.removeFiles()
 			m, err = e.newMemory(plan, need, largest)
 		}
-		for least := max(tree.MinSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
+		for least := max(tree.LeastSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
 			plan.Size, plan.Records = max(plan.Size/2&^4095, least), max(plan.Records/2, count+tree.MinSegment/1024)
 			m, err = e.newMemory(plan, need, largest)
 		}
@@ -257,8 +257,11 @@ func (e *Engine) shared(m *tree.Memory) (*tree.Memory, error) {
 // newMemory makes a segment as planned, with space put aside for its flush, or that of the largest there
 // is, and its memtable. Its first commit takes need bytes. No lock is held.
 func (e *Engine) newMemory(p segments.Plan, need int, largest int64) (m *tree.Memory, err error) {
-	little := e.holdsLittle(need) && p.Size <= tree.RelaxedSegment // space for the flush of more is not for the asking later
-	err = e.reserve.ForSegment(p.Size, largest, little, func() error {
+	little := int64(0)
+	if e.holdsLittle(int64(need)) && p.Size <= tree.RelaxedSegment { // space for the flush of more is not for the asking later
+		little = tree.LittleBytes
+	}
+	err = e.reserve.ForSegment(int64(p.Size), largest, little, func() error {
 		m, err = e.segments.Make(p)
 		return err
 	})

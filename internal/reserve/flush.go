@@ -1,7 +1,9 @@
 package reserve
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 
@@ -21,17 +23,24 @@ const slack = 256 << 10
 func ForFlush(segment int64) int64 { return segment*5/4 + slack }
 
 // ForSegment makes a segment of the given size, with space put aside for its flush, and that of
-// the largest there is. That space cannot be given to a flush until the segment is there: it would take it. Nothing
-// is put aside for a store that holds little, nor for a segment in what was lent to deletes; nor does anything stay so
-// for one that there is no space for.
-func (s *Space) ForSegment(size int, largest int64, little bool, create func() error) error {
-	if lent := s.lent.Swap(0); little || int64(size) <= lent {
+// the largest there is. That space cannot be given to a flush until the segment is there: it would take it. Of a store
+// that holds so little that its flush takes no more than little bytes do, if that is not 0, the space has only to be there.
+// Nothing is put aside for a segment in what was lent to deletes; nor does anything stay so for one that there is no space for.
+func (s *Space) ForSegment(size, largest, little int64, create func() error) error {
+	if lent := s.lent.Swap(0); size <= lent {
 		return create()
 	}
-	if s.lacks(int64(size), largest) {
+	flushed := max(size, largest)
+	if little > 0 {
+		flushed = min(flushed, little)
+	}
+	if s.lacks(size, flushed) {
 		return fmt.Errorf("a log segment of %d bytes and its flush: %w", size, vfs.ErrNoSpace)
 	}
-	err := s.hold(max(int64(size), largest), create)
+	if little > 0 {
+		return create()
+	}
+	err := s.hold(flushed, create)
 	if vfs.IsNoSpace(err) {
 		s.Shrink(ForFlush(largest))
 	}
@@ -44,7 +53,7 @@ func (s *Space) ForMade(size int64) error {
 	return s.hold(size, func() error { return nil })
 }
 
-// hold is Hold for the flush of a segment. Where space cannot be put aside at all there is none.
+// hold is Hold for the flush of a segment. Where space cannot be put aside at all, or its file is somebody else's, there is none.
 func (s *Space) hold(segment int64, use func() error) error {
 	held := false
 	err := s.Hold(ForFlush(segment), func() error {
@@ -52,11 +61,12 @@ func (s *Space) hold(segment int64, use func() error) error {
 		s.given.Store(false)
 		return use()
 	})
-	if held || vfs.IsNoSpace(err) {
+	if held || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	s.mu.Lock()
 	s.aside.Store(math.MaxInt64)
+	s.given.Store(false)
 	s.mu.Unlock()
 	return use()
 }
@@ -81,11 +91,11 @@ func (s *Space) Lent() int64 { return s.lent.Load() }
 // Holds reports whether space is put aside for the flush of a segment of so many bytes, or none can be.
 func (s *Space) Holds(segment int64) bool { return s.aside.Load() >= ForFlush(segment) }
 
-// lacks reports whether the disk is known not to have what a segment and the space put aside for its flush take. What is
+// lacks reports whether the disk is known not to have what a segment and the space for the flush of another, or itself, take. What is
 // put aside already need not be let go of then, and held anew, which others could come between.
-func (s *Space) lacks(segment, largest int64) bool {
+func (s *Space) lacks(segment, flushed int64) bool {
 	s.mu.Lock()
-	grows := ForFlush(max(segment, largest)) - s.bytes
+	grows := ForFlush(flushed) - s.bytes
 	s.mu.Unlock()
 	if grows <= 0 {
 		return false

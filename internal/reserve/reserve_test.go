@@ -3,11 +3,13 @@ package reserve
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -74,7 +76,12 @@ func TestLend(t *testing.T) {
 	held := func() int64 { return m.Used() }
 	made := 0
 	create := func() error { made++; return nil }
-	segment := func(size int, little bool) error { return s.ForSegment(size, 1<<20, little, create) }
+	segment := func(size int, little bool) error {
+		if little {
+			return s.ForSegment(int64(size), 1<<20, 256<<10, create)
+		}
+		return s.ForSegment(int64(size), 1<<20, 0, create)
+	}
 	if err := segment(4096, true); err != nil || held() >= ForFlush(4096) {
 		t.Errorf("%d bytes put aside for a store of little: %v", held(), err)
 	}
@@ -114,5 +121,47 @@ func TestSpaceError(t *testing.T) {
 	}
 	if err := SpaceError(fmt.Errorf("%w: %w", base.ErrPoisoned, full)); errors.Is(err, base.ErrNoSpace) {
 		t.Error(err)
+	}
+}
+
+// TestNoneCanBePutAside: only where the file system cannot put space aside, or the file is somebody else's, segments are made
+// without. An error that passes is told, and nothing counts as put aside.
+func TestNoneCanBePutAside(t *testing.T) {
+	for _, c := range []struct {
+		kind  faultfs.Kind
+		err   error
+		other string // what the file holds
+		told  bool
+	}{
+		{faultfs.Preallocate, errors.ErrUnsupported, "", false},
+		{0, nil, "somebody else's", false},
+		{faultfs.Open | faultfs.Create, syscall.EMFILE, "", true},
+	} {
+		m := memfs.New()
+		m.MkdirAll("d")
+		if c.other != "" {
+			f, err := m.Create("d/RESERVE")
+			if err == nil {
+				_, err = f.WriteAt([]byte(c.other), 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := faultfs.New(m)
+		if c.err != nil {
+			f.Add(faultfs.Rule{Kinds: c.kind, Sticky: true, Do: faultfs.Fail(c.err)})
+		}
+		s := New(f, "d/RESERVE")
+		if s.Lend(4096, 1<<20); s.Lent() == 0 {
+			t.Error("nothing was lent")
+		}
+		err := s.ForMade(1 << 20)
+		if told := errors.Is(err, c.err) && err != nil; told != c.told || s.Holds(64<<20) == told {
+			t.Errorf("%v: %v; as if space was put aside: %v", c.err, err, s.Holds(64<<20))
+		}
+		if lends := s.Lend(4096, 1<<20); lends == c.told {
+			t.Errorf("%v: lent once more: %v", c.err, lends)
+		}
 	}
 }

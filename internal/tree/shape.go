@@ -14,6 +14,9 @@ const (
 	RelaxedSegment = 1 << 20
 )
 
+// LeastSegment is the size of a segment to which puts go, too, where the disk has no space for more.
+const LeastSegment = MinSegment / 4
+
 // LittleBytes of log are worth neither a table nor space put aside for one.
 const LittleBytes = 256 << 10
 
