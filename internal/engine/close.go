@@ -64,6 +64,13 @@ func (e *Engine) shutDown() error {
 	return reserve.SpaceError(errors.Join(err, unmerged))
 }
 
+// closes reports whether Close has begun to flush, or is about to.
+func (e *Engine) closes() bool {
+	e.commit.mu.Lock()
+	defer e.commit.mu.Unlock()
+	return e.commit.closing
+}
+
 // closesWell reports whether there is so little to do that Close need not be hasty.
 func (e *Engine) closesWell() bool {
 	r := e.Reader()

@@ -116,18 +116,10 @@ func (e *Engine) putAside(largest int64) error {
 // putAsideAgain puts space aside after a flush that was given what was: it has freed more than it took. If not, the next commit
 // is told. Not while Close flushes, which may need it.
 func (e *Engine) putAsideAgain() {
-	c := &e.commit
-	c.mu.Lock()
+	e.flushing.Lock()
+	defer e.flushing.Unlock()
 	n := e.State().LargestMemory()
-	if n == 0 || c.closing || c.preparing {
-		c.mu.Unlock()
-		return
-	}
-	c.preparing = true
-	c.mu.Unlock()
-	err := e.putAside(n)
-	e.prepared()
-	if err == nil && e.State().LargestMemory() < n { // nor is as much needed any more
+	if n > 0 && !e.closes() && e.putAside(n) == nil && e.State().LargestMemory() < n { // nor is as much needed any more
 		e.shrinkReserve()
 	}
 }
