@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,6 +96,8 @@ func (e *Engine) refuse() error {
 		return base.ErrClosed
 	case e.cfg.ReadOnly:
 		return base.ErrReadOnly
+	case e.commit.nextSeq > base.MaxSeq-math.MaxUint32: // as many as one commit may take. No store comes there by itself
+		return base.Corruptf(e.cfg.Dir, -1, "commit %d leaves no sequences for others", e.commit.nextSeq-1)
 	}
 	return nil
 }
