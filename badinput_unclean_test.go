@@ -127,6 +127,42 @@ func TestMissingLogSegment(t *testing.T) {
 	}
 }
 
+// TestManifestOfAnEarlierClose: where what closed a store lies beside a log that was written since, it is an older one, put back.
+// Nothing is changed. A segment without a commit is what an Open that was interrupted has left.
+func TestManifestOfAnEarlierClose(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		open := openUnclean(t, cairn.Options{Durability: durability})
+		put(t, open.DB, "a", "1")
+		check(t, open.Close())
+		closed := open.fs.Clone()
+		again := unclean{openAt(t, "/db", &cairn.Options{FS: open.fs, Durability: durability}), open.fs}
+		put(t, again.DB, "b", "2")
+		dir := again.kill(t)
+		for _, name := range closed.Files() {
+			if base := filepath.Base(name); base == "CURRENT" || strings.HasPrefix(base, "MANIFEST") {
+				data, err := closed.ReadFile(name)
+				check(t, err)
+				check(t, os.WriteFile(filepath.Join(dir, base), data, 0o644))
+			}
+		}
+		before := contents(t, dir)
+		for _, readOnly := range []bool{true, false} {
+			expect(t, openError(t, dir, &cairn.Options{ReadOnly: readOnly}), cairn.ErrCorrupt)
+			lock := filepath.Join(dir, "LOCK") // which says who has it
+			before[lock] = contents(t, dir)[lock]
+			unchanged(t, dir, before)
+		}
+		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		check(t, err)
+		for _, name := range logs {
+			check(t, os.Truncate(name, 64)) // the header
+		}
+		for _, readOnly := range []bool{true, false} {
+			check(t, openError(t, dir, &cairn.Options{ReadOnly: readOnly}))
+		}
+	}
+}
+
 // TestDamagedLogSegment: the error names the file that is damaged, and where what is whole of it ends.
 func TestDamagedLogSegment(t *testing.T) {
 	open := openUnclean(t, cairn.Options{Memory: 64 << 20})

@@ -184,7 +184,11 @@ func (e *Engine) load(state *manifest.State, names []string) (err error) {
 	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.ledger.Next()) }
-	if len(state.Segments) > 0 || !state.Clean {
+	if state.NoLog() {
+		if err := e.recoveryLog().CheckNone(names); err != nil {
+			return err
+		}
+	} else {
 		confirm = nil       // recovery makes another manifest
 		e.reserve.Release() // it may need the space
 		if err := e.recover(names); err != nil {

@@ -331,7 +331,11 @@ func (f *Follower) readAll(st *manifest.State, seen shm.Seen) error {
 	f.tail = tail{}
 	last := st.LastSeq
 	f.Recovery.DroppedBytes, f.Recovery.DroppedFrom = int64(st.Dropped.Bytes), st.Dropped.From
-	if len(st.Segments) > 0 || !st.Clean {
+	if st.NoLog() {
+		if err := f.checkNone(st); err != nil {
+			return err
+		}
+	} else {
 		log, err := f.replay(st)
 		if err != nil {
 			return err
@@ -376,13 +380,8 @@ func (f *Follower) replay(st *manifest.State) (*recovery.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := &recovery.Log{
-		FS: f.FS, Dir: f.Dir, Store: st.Store, ReadOnly: true, Arenas: f.Buffers.Pool, Tables: f.Tables,
-		FreeMemory:  f.Buffers.Free,
-		NextFileNum: func() uint64 { return st.NextFileNum },
-		Progress:    func(done, total int64) { emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
-		State:       st,
-	}
+	log := f.recoveryLog(st)
+	log.Progress = func(done, total int64) { emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) }
 	err = log.Run(names)
 	f.hold(log.Opened)
 	if err != nil {
@@ -393,6 +392,24 @@ func (f *Follower) replay(st *manifest.State) (*recovery.Log, error) {
 	f.Recovery.Duration = time.Since(start)
 	emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: f.Recovery.Duration})
 	return log, nil
+}
+
+// checkNone is replay where the manifest says that there is no log.
+func (f *Follower) checkNone(st *manifest.State) error {
+	names, err := f.FS.List(f.Dir)
+	if err != nil {
+		return err
+	}
+	return f.recoveryLog(st).CheckNone(names)
+}
+
+func (f *Follower) recoveryLog(st *manifest.State) *recovery.Log {
+	return &recovery.Log{
+		FS: f.FS, Dir: f.Dir, Store: st.Store, ReadOnly: true, Arenas: f.Buffers.Pool, Tables: f.Tables,
+		FreeMemory:  f.Buffers.Free,
+		NextFileNum: func() uint64 { return st.NextFileNum },
+		State:       st,
+	}
 }
 
 // replace puts what has been read into the view, of which everything up to a sequence may be seen.

@@ -89,6 +89,9 @@ func (s *State) advance(e *Edit) error {
 	return nil
 }
 
+// NoLog reports whether the store was closed, or recovered, as a whole: nothing of a log is needed.
+func (s *State) NoLog() bool { return s.Clean && len(s.Segments) == 0 }
+
 // IsProvisional reports whether log segment num was recorded before it was synced, and no edit has
 // said since that it is: a power cut may have taken it away, and all of the log behind it.
 func (s *State) IsProvisional(num uint64) bool {

@@ -206,9 +206,16 @@ func segmentSize(f vfs.File, name string) (int64, error) {
 	return size, nil
 }
 
+// CheckNone looks at a store whose manifest says that there is no log: where there is one all the same, the manifest is an
+// older one, or not all of it.
+func (r *Log) CheckNone(names []string) error {
+	defer r.close()
+	return r.checkStrays(names)
+}
+
 // checkStrays looks at the log segments that the manifest does not name. Those of
 // an interrupted Open or Close are empty or older than the log; one with a commit
-// is proof that the end of the manifest is missing, or was provisional. No segment has a number beyond manifest.MaxSegmentNum.
+// is proof that the manifest is an older one or its end is missing, or was provisional. No segment has a number beyond manifest.MaxSegmentNum.
 func (r *Log) checkStrays(names []string) error {
 	known := map[uint64]bool{}
 	for _, seg := range r.State.Segments {
@@ -253,7 +260,7 @@ func (r *Log) checkStray(num uint64) error {
 		r.Arenas.Put(buf)
 		return fmt.Errorf("read log segment %s: %w", name, err)
 	}
-	s, err := wal.LoadStray(buf[:size], name, num, r.Store)
+	s, err := wal.LoadStray(buf[:size], name, num, r.Store, r.State.NoLog())
 	if s == nil {
 		r.Arenas.Put(buf)
 		return err

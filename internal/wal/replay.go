@@ -88,7 +88,8 @@ func (s *Loaded) readLink() bool {
 // proves that the manifest has lost an edit, which is an error: no frame is written before the edit
 // that names its segment is synced. But that of a provisional segment is not, and a power cut may
 // take it away, and the header, too: then what it held is not part of the log, which ends before it.
-func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, error) {
+// Not so where the manifest is closed, which it is as a whole: that is of an earlier time than any commit.
+func LoadStray(buf []byte, name string, num uint64, store base.ID, closed bool) (*Loaded, error) {
 	rec := Recorded{Num: num, Provisional: true}
 	used := min(len(buf), base.FileHeaderBytes)
 	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
@@ -97,7 +98,7 @@ func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, err
 		return nil, err
 	case err != nil && !base.MayBeOurs(base.FileLog, buf):
 		return nil, nil
-	case err == nil && (!h.Provisional || h.Store != store || h.Num != num):
+	case err == nil && (closed || !h.Provisional || h.Store != store || h.Num != num):
 		return nil, noCommit(buf, name, frame.NewIdentity(h.File))
 	case err == nil:
 		rec.File = h.File
@@ -105,7 +106,7 @@ func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, err
 			used += int(link.Length)
 		}
 	}
-	if zero(buf[used:]) {
+	if closed || zero(buf[used:]) {
 		return nil, nil
 	}
 	return Torn(name, rec, buf), nil
@@ -116,7 +117,7 @@ func noCommit(buf []byte, name string, id frame.Identity) error {
 	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
 		h, ok := frame.DecodeHeader(buf[off:], id, off)
 		if ok && (h.Kind == frame.KindCommit || h.Kind == frame.KindIngest) {
-			return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: the end of the manifest is missing")
+			return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: it is an older one, or its end is missing")
 		}
 	}
 	return nil

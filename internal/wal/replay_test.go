@@ -365,14 +365,14 @@ func TestLoadStray(t *testing.T) {
 	b := newBuilder(t)
 	b.segment(2, 0)
 	for _, data := range [][]byte{b.files()[0], b.files()[0][:10]} {
-		if s, err := LoadStray(data, "f", 2, storeID); s != nil || err != nil {
+		if s, err := LoadStray(data, "f", 2, storeID, false); s != nil || err != nil {
 			t.Errorf("a link is no commit: %v, %v", s, err)
 		}
 	}
 	b.commit(0, "a")
 	data := b.files()[0]
 	for _, what := range []string{"whole", "the link is damaged, the commit is there all the same"} {
-		if s, err := LoadStray(data, "f", 2, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
+		if s, err := LoadStray(data, "f", 2, storeID, false); s != nil || !errors.Is(err, base.ErrCorrupt) {
 			t.Errorf("a commit is overlooked (%s): %v, %v", what, s, err)
 		}
 		data[70] ^= 1
@@ -383,21 +383,27 @@ func TestLoadStray(t *testing.T) {
 	}
 	h.Provisional = true
 	copy(data, base.AppendFileHeader(nil, h))
-	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() || s.Num != 2 {
+	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s == nil || s.Linked() || s.Num != 2 {
 		t.Errorf("a provisional segment: %+v, %v", s, err)
 	}
-	if s, err := LoadStray(data, "f", 2, base.NewID()); s != nil || !errors.Is(err, base.ErrCorrupt) {
+	if s, err := LoadStray(data, "f", 2, storeID, true); s != nil || !errors.Is(err, base.ErrCorrupt) {
+		t.Errorf("a provisional segment behind a manifest that was closed: %+v, %v", s, err)
+	}
+	if s, err := LoadStray(data, "f", 2, base.NewID(), false); s != nil || !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("a provisional segment of another store: %+v, %v", s, err)
 	}
-	if s, err := LoadStray(data, "f", 3, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
+	if s, err := LoadStray(data, "f", 3, storeID, false); s != nil || !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("a provisional segment of another name: %+v, %v", s, err)
 	}
 	clear(data[:base.FileHeaderBytes])
-	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() {
+	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s == nil || s.Linked() {
 		t.Errorf("a segment whose header was lost: %+v, %v", s, err)
 	}
+	if s, err := LoadStray(data, "f", 2, storeID, true); err != nil || s != nil {
+		t.Errorf("a segment whose header was lost behind a manifest that was closed: %+v, %v", s, err)
+	}
 	data[0] = 'x'
-	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s != nil {
+	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s != nil {
 		t.Errorf("no file of ours: %+v, %v", s, err)
 	}
 }
