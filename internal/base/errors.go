@@ -48,6 +48,15 @@ func Corruptf(file string, offset int64, format string, args ...any) error {
 	return &CorruptionError{File: file, Offset: offset, What: fmt.Sprintf(format, args...)}
 }
 
+// Locate adds the place to a *CorruptionError that has none yet; any other error stays what it is.
+func Locate(err error, file string, offset int64) error {
+	var c *CorruptionError
+	if errors.As(err, &c) && c.File == "" {
+		return Corruptf(file, offset, "%s", c.What)
+	}
+	return err
+}
+
 // ConflictError names the key or range whose change by another commit made a
 // transaction fail. It matches ErrConflict. High nil means the single key Low.
 type ConflictError struct {

@@ -117,7 +117,7 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 	edit.LogStart, edit.NextFileNum = seg.Num, l.next+1
 	first, err := l.Opened.Apply(edit)
 	if err != nil {
-		return err
+		return base.Locate(err, base.FilePath(l.Dir, base.FileManifest, l.Opened.Manifest), -1)
 	}
 	log, err := manifest.CreateWhen(l.Parents, l.FS, l.Dir, l.Store, l.NewNum(), first.Snapshot())
 	if err != nil {

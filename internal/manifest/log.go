@@ -82,7 +82,7 @@ func Create(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) 
 // CreateWhen is Create that calls ready, if it is not nil, before CURRENT names the manifest. If it
 // fails, so does CreateWhen, and nothing is left behind.
 func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
-	s, err := firstState(store, num, snapshot)
+	s, err := firstState(dir, store, num, snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num 
 // for a store that has no log: Recover finds it clean. The snapshot must not have
 // log segments.
 func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) error {
-	s, err := firstState(store, num, snapshot)
+	s, err := firstState(dir, store, num, snapshot)
 	if err != nil {
 		return err
 	}
@@ -115,11 +115,12 @@ func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *
 	return nil
 }
 
-func firstState(store base.ID, num uint64, snapshot *Edit) (*State, error) {
+func firstState(dir string, store base.ID, num uint64, snapshot *Edit) (*State, error) {
 	s := NewState(store)
 	s.Manifest = num
 	s.NextFileNum = num + 1
-	return s.Apply(snapshot)
+	s, err := s.Apply(snapshot)
+	return s, base.Locate(err, base.FilePath(dir, base.FileManifest, num), -1)
 }
 
 func create(ready func() error, fsys vfs.FS, dir string, s *State, before uint64, parts int) (*Log, error) {
@@ -191,7 +192,7 @@ func (l *Log) append(e *Edit, sync bool) (uint64, error) {
 	}
 	next, err := l.State().Apply(e)
 	if err != nil {
-		return 0, err
+		return 0, base.Locate(err, l.name, -1)
 	}
 	ordinal := l.last.Load() + 1
 	if err := l.write(frame.KindEdit, e.Append(nil), next, sync); err != nil {
@@ -235,7 +236,7 @@ func (l *Log) Seal(final *Edit) error {
 	}
 	next, err := l.State().Apply(&e)
 	if err != nil {
-		return err
+		return base.Locate(err, l.name, -1)
 	}
 	if len(next.Segments) > 0 {
 		return fmt.Errorf("manifest: sealed with %d live log segments", len(next.Segments))

@@ -341,8 +341,13 @@ func TestBadEditLeavesTheLogUsable(t *testing.T) {
 	fsys := memfs.New()
 	l := newLog(t, fsys, segments(2))
 	size := l.Size()
-	if _, err := l.Append(&Edit{Removed: []Removed{{1, 1}}}); !errors.Is(err, base.ErrCorrupt) || l.Size() != size {
+	if _, err := l.Append(&Edit{Removed: []Removed{{1, 1}}}); !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), l.name) || l.Size() != size {
 		t.Errorf("%d bytes, %v", l.Size(), err)
+	}
+	twice := segments(2)
+	twice.Segments = append(twice.Segments, twice.Segments[0])
+	if _, err := Create(fsys, "db", l.State().Store, 9, twice); !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), "MANIFEST-000009") {
+		t.Errorf("a snapshot that names a segment twice: %v", err)
 	}
 	if _, err := l.Append(&Edit{unknown: true}); !errors.Is(err, base.ErrFormatTooNew) {
 		t.Errorf("unknown fields: %v", err)

@@ -189,9 +189,8 @@ func (r *replay) finish() error {
 
 // locate adds the place to an error that has none yet.
 func (r *replay) locate(err error, at int64) error {
-	var c *base.CorruptionError
-	if errors.As(err, &c) {
-		return base.Corruptf(r.name, at, "%s", c.What)
+	if errors.Is(err, base.ErrCorrupt) {
+		return base.Locate(err, r.name, at)
 	}
 	return fmt.Errorf("%s at offset %d: %w", r.name, at, err)
 }

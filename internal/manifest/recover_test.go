@@ -22,7 +22,7 @@ import (
 // exampleStore is the worked example of docs/format/manifest.md.
 func exampleStore(t testing.TB) (manifest, line []byte) {
 	t.Helper()
-	s, err := firstState(testStore, 3, segments(2))
+	s, err := firstState("db", testStore, 3, segments(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func FuzzRecover(f *testing.F) {
 			}
 			return
 		}
-		again, err := firstState(testStore, 1, s.Snapshot())
+		again, err := firstState("db", testStore, 1, s.Snapshot())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -382,7 +382,7 @@ func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) er
 	if err := r.flushOlder(); err != nil {
 		return err
 	}
-	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last})
+	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last}, s.Name, at)
 }
 
 // keep keeps the memtable of a replayed segment: read-only for readers, else until it becomes a table.
@@ -427,7 +427,7 @@ func (r *Log) flush() error {
 		edit.Added = append(edit.Added, manifest.Added{Run: last, Table: h.Meta})
 	}
 	r.Written = append(r.Written, tables...)
-	return r.add(edit)
+	return r.add(edit, base.FilePath(r.Dir, base.FileManifest, r.State.Manifest), -1)
 }
 
 // flushOlder is flush of what lies before the segment being replayed.
@@ -447,14 +447,15 @@ func (r *Log) dropFilled() {
 	r.filled = nil
 }
 
-// add applies an edit to the state in memory; the engine records the result.
-func (r *Log) add(edit *manifest.Edit) error {
+// add applies an edit to the state in memory; the engine records the result. Where it is nonsense the fault is that of what
+// stands in a file at an offset.
+func (r *Log) add(edit *manifest.Edit, file string, offset int64) error {
 	edit.NextFileNum = r.NextFileNum()
 	next, err := r.State.Apply(edit)
 	if err == nil {
 		r.State = next
 	}
-	return err
+	return base.Locate(err, file, offset)
 }
 
 // close returns the memory of segments that no memtable has taken over.
