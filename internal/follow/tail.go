@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -382,9 +381,8 @@ func (t *tail) frame(st *manifest.State, h frame.Header, at int, payload []byte)
 		return false, errLost
 	}
 	switch {
-	case known:
-	case h.Kind == frame.KindIngest && t.mem.Len() == 0:
-		if err := t.ingest(payload, last); err != nil {
+	case known || h.Kind == frame.KindIngest && t.mem.Len() == 0:
+		if err := t.ingest(h, payload, known); err != nil {
 			return false, err
 		}
 	case h.Kind == frame.KindCommit:
@@ -412,20 +410,20 @@ func (t *tail) frame(st *manifest.State, h frame.Header, at int, payload []byte)
 	return true, nil
 }
 
-// ingest adds the tables of a large transaction.
-func (t *tail) ingest(payload []byte, last uint64) error {
-	edit, err := manifest.DecodeEdit(bytes.Clone(payload))
-	if err != nil {
-		return base.Corruptf(t.seg.name, t.seg.pos, "ingest: %v", err)
+// ingest adds the tables of a large transaction, unless the manifest is known to have them.
+func (t *tail) ingest(h frame.Header, payload []byte, known bool) error {
+	added, err := manifest.DecodeIngest(h, payload, t.seg.name, t.seg.pos)
+	if err != nil || known {
+		return err
 	}
 	var tables []*tree.Handle
-	for _, a := range edit.Added {
-		h, err := t.open(a.Table)
+	for _, a := range added {
+		opened, err := t.open(a.Table)
 		if err != nil {
 			return err
 		}
-		tables = append(tables, h)
+		tables = append(tables, opened)
 	}
-	t.layers = append(t.layers, numbered{t.seg.Num, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: last}})
+	t.layers = append(t.layers, numbered{t.seg.Num, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: h.Seq + uint64(h.Count) - 1}})
 	return nil
 }

@@ -321,6 +321,13 @@ func testTailIngests(t *testing.T, mapped bool) {
 		if known {
 			w.state.IngestedThrough = 4
 		}
+		lies := newWritten(t, mapped)
+		lies.segment(1, 64<<10, 0, 0)
+		lies.state.IngestedThrough = w.state.IngestedThrough
+		lies.seg.Append(frame.Header{Kind: frame.KindIngest, Seq: 3, Count: 1}, edit.Append(nil))
+		lies.ok(lies.seg.WriteOut())
+		tail, _ := lies.seg.Tail()
+		lies.fails(lies.tail.read(&lies.state, tail), false)
 		w.ok(w.tail.read(&w.state, end))
 		var got []string
 		for _, l := range w.tail.layers {
@@ -341,7 +348,7 @@ func testTailIngests(t *testing.T, mapped bool) {
 		w.tail.cut(&w.state)
 		defer func() { // behind tables only, a commit for which the memtable that was begun has no room
 			w.rotate(3, 8<<20)
-			edit.Added[0].Table.GlobalSeq, edit.Added[0].Table.MinSeq, edit.Added[0].Table.MaxSeq = w.next, w.next, w.next
+			edit.Added[0].Run, edit.Added[0].Table.GlobalSeq, edit.Added[0].Table.MinSeq, edit.Added[0].Table.MaxSeq = w.next, w.next, w.next, w.next
 			w.seg.Append(frame.Header{Kind: frame.KindIngest, Seq: w.next, Count: 1}, edit.Append(nil))
 			w.next++
 			w.ok(w.seg.WriteOut())

@@ -3,10 +3,12 @@ package manifest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 )
 
 // Limits of what an edit may name.
@@ -148,6 +150,52 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		}
 	}
 	return e, nil
+}
+
+// DecodeIngest returns the tables that an ingest frame of the log adds, which do not alias the payload: runs of level 0, each
+// with the next sequence, from that of the frame on, as global one. What says anything else is a *base.CorruptionError that
+// names the file and the offset given.
+func DecodeIngest(h frame.Header, payload []byte, file string, offset int64) ([]Added, error) {
+	e, err := DecodeEdit(bytes.Clone(payload))
+	if err == nil {
+		err = e.checkIngest(h, payload)
+	}
+	switch {
+	case errors.Is(err, base.ErrCorrupt):
+		return nil, base.Locate(err, file, offset)
+	case err != nil:
+		return nil, fmt.Errorf("%s at offset %d: ingest: %w", file, offset, err)
+	}
+	return e.Added, nil
+}
+
+func (e *Edit) checkIngest(h frame.Header, payload []byte) error {
+	if e.unknown {
+		return fmt.Errorf("%w: an ingest has fields unknown to this build", base.ErrFormatTooNew)
+	}
+	if only := (&Edit{Added: e.Added}); len(e.Added) == 0 || !bytes.Equal(only.Append(nil), payload) {
+		return badEdit("an ingest does not add tables, or does something else")
+	}
+	if _, err := new(Version).Apply(e); err != nil {
+		return err
+	}
+	next, before := h.Seq, (*base.TableMeta)(nil)
+	for _, a := range e.Added {
+		t := a.Table
+		if a.Level != 0 || a.Run != t.GlobalSeq || t.GlobalSeq != next && (before == nil || t.GlobalSeq != before.GlobalSeq) {
+			return badEdit("an ingest adds table %d to level %d, run %d, with sequence %d", t.Num, a.Level, a.Run, t.GlobalSeq)
+		}
+		if t.GlobalSeq == next {
+			next++
+		} else if bytes.Compare(before.Smallest, t.Smallest) >= 0 {
+			return badEdit("an ingest adds table %d behind table %d, which has greater keys", t.Num, before.Num)
+		}
+		before = t
+	}
+	if next-h.Seq != uint64(h.Count) {
+		return badEdit("an ingest of %d runs says it has %d", next-h.Seq, h.Count)
+	}
+	return nil
 }
 
 func repeated(tag uint64) bool {

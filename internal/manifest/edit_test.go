@@ -6,9 +6,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 )
 
 func TestEditGoldenBytes(t *testing.T) {
@@ -148,4 +151,55 @@ func FuzzEdit(f *testing.F) {
 			t.Fatal("folded and applied states differ")
 		}
 	})
+}
+
+// TestDecodeIngest: an ingest adds tables, each run with the next sequence, and does nothing else.
+func TestDecodeIngest(t *testing.T) {
+	run := func(e *Edit, i int, seq uint64) {
+		m := *e.Added[i].Table
+		m.GlobalSeq, m.MinSeq, m.MaxSeq = seq, seq, seq
+		e.Added[i].Run, e.Added[i].Table = seq, &m
+	}
+	for what, c := range map[string]struct {
+		count  uint32
+		change func(e *Edit)
+		right  bool
+	}{
+		"one run":                {1, func(e *Edit) {}, true},
+		"two runs":               {2, func(e *Edit) { run(e, 1, 6) }, true},
+		"two runs, keys fall":    {2, func(e *Edit) { slices.Reverse(e.Added); run(e, 1, 6) }, true},
+		"the past":               {1, func(e *Edit) { run(e, 0, 1) }, false},
+		"the greatest sequence":  {1, func(e *Edit) { run(e, 0, base.MaxSeq) }, false},
+		"a gap":                  {3, func(e *Edit) { run(e, 1, 7) }, false},
+		"sequences fall":         {2, func(e *Edit) { run(e, 0, 6) }, false},
+		"sequences of rows":      {1, func(e *Edit) { run(e, 0, 5); e.Added[0].Table.GlobalSeq = 0 }, false},
+		"another run":            {1, func(e *Edit) { e.Added[0].Run = 7 }, false},
+		"a level":                {1, func(e *Edit) { e.Added[0].Level, e.Added[0].Run = 6, 0 }, false},
+		"the log's start":        {1, func(e *Edit) { e.LogStart = 1 }, false},
+		"a removal":              {1, func(e *Edit) { e.Removed = []Removed{{Num: 1}} }, false},
+		"no count":               {0, func(e *Edit) {}, false},
+		"too many":               {1<<32 - 1, func(e *Edit) {}, false},
+		"no table":               {0, func(e *Edit) { e.Added = nil }, false},
+		"a table twice":          {2, func(e *Edit) { e.Added[1] = e.Added[0]; run(e, 1, 6) }, false},
+		"overlap":                {1, func(e *Edit) { run(e, 0, 5); e.Added[0].Table.Largest = []byte("z") }, false},
+		"keys fall within a run": {1, func(e *Edit) { slices.Reverse(e.Added) }, false},
+	} {
+		e := &Edit{Added: []Added{{Table: tab(3, "a", "b")}, {Table: tab(4, "c", "d")}}}
+		run(e, 0, 5)
+		run(e, 1, 5)
+		c.change(e)
+		payload := e.Append(nil)
+		added, err := DecodeIngest(frame.Header{Seq: 5, Count: c.count}, payload, "000007.log", 64)
+		if c.right && (err != nil || len(added) != 2) || !c.right && !errors.Is(err, base.ErrCorrupt) {
+			t.Errorf("%s: %d tables, %v", what, len(added), err)
+		}
+		if !c.right && (err == nil || !strings.Contains(err.Error(), "000007.log at offset 64")) {
+			t.Errorf("%s: %v does not say where", what, err)
+		}
+		for _, tag := range []byte{100, 101} {
+			if _, err := DecodeIngest(frame.Header{Seq: 5, Count: c.count}, append(payload, tag, 0), "f", 0); c.right && !errors.Is(err, base.ErrFormatTooNew) {
+				t.Errorf("%s, and a field that is unknown: %v", what, err)
+			}
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -349,6 +348,10 @@ func (r *Log) entries(s *wal.Loaded, h frame.Header, at int64, payload []byte) e
 // ingest adds the tables a large transaction published, unless an edit of the
 // manifest has done so already.
 func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) error {
+	added, err := manifest.DecodeIngest(h, payload, s.Name, at)
+	if err != nil {
+		return err
+	}
 	last := h.Seq + uint64(h.Count) - 1
 	r.NextSeq = max(r.NextSeq, last+1)
 	if last <= r.State.IngestedThrough {
@@ -357,16 +360,11 @@ func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) er
 		}
 		return nil
 	}
-	// The edit keeps slices of what it is decoded from; the segment's arena goes.
-	edit, err := manifest.DecodeEdit(bytes.Clone(payload))
-	if err != nil {
-		return base.Corruptf(s.Name, at, "ingest: %v", err)
-	}
 	if r.mem.Len() > 0 {
 		return base.Corruptf(s.Name, at, "ingest behind a commit in the same segment")
 	}
 	var tables []*tree.Handle
-	for _, a := range edit.Added {
+	for _, a := range added {
 		t, err := r.Tables.OpenListed(a.Table)
 		if err != nil {
 			return err
@@ -377,12 +375,10 @@ func (r *Log) ingest(s *wal.Loaded, h frame.Header, at int64, payload []byte) er
 	r.mem.SetBase(r.NextSeq)
 	if r.ReadOnly {
 		r.Layers = append(r.Layers, &tree.Layer{Ingest: tree.IngestRuns(tables), Seq: last})
-		return nil
-	}
-	if err := r.flushOlder(); err != nil {
+	} else if err := r.flushOlder(); err != nil {
 		return err
 	}
-	return r.add(&manifest.Edit{Added: edit.Added, IngestedThrough: last}, s.Name, at)
+	return r.add(&manifest.Edit{Added: added, IngestedThrough: last}, s.Name, at)
 }
 
 // keep keeps the memtable of a replayed segment: read-only for readers, else until it becomes a table.

@@ -568,6 +568,23 @@ func TestNonsense(t *testing.T) {
 		"no edit in an ingest": func(w *written, s *wal.Segment) {
 			w.frame(w.segment(false), frame.Header{Kind: frame.KindIngest, Count: 1}, []byte{1, 2, 3})
 		},
+		"an ingest of the past": func(w *written, s *wal.Segment) {
+			payload := w.private("b")
+			w.commit(s, 0, "b")
+			w.frame(w.segment(false), frame.Header{Kind: frame.KindIngest, Count: 1}, payload)
+		},
+		"an ingest of no sequence": func(w *written, s *wal.Segment) {
+			w.frame(w.segment(false), frame.Header{Kind: frame.KindIngest}, w.private("b"))
+		},
+		"a table twice": func(w *written, s *wal.Segment) {
+			edit, err := manifest.DecodeEdit(w.private("b"))
+			w.ok(err)
+			for range 2 {
+				tablefiles.Resequence(edit.Added[0].Table, w.seq)
+				edit.Added[0].Run = w.seq
+				w.frame(w.segment(false), frame.Header{Kind: frame.KindIngest, Count: 1}, edit.Append(nil))
+			}
+		},
 		"an ingest behind a commit": func(w *written, s *wal.Segment) {
 			w.frame(s, frame.Header{Kind: frame.KindIngest, Count: 1}, w.private("b"))
 		},
@@ -577,6 +594,9 @@ func TestNonsense(t *testing.T) {
 		w.commit(s, 0, "a")
 		write(w, s)
 		refused(t, what, w.disk)
+		if err := open(t, w.disk, true).run(); err == nil || !strings.Contains(err.Error(), "/db/00") || !strings.Contains(err.Error(), ".log") {
+			t.Errorf("%s: %v does not say in which file", what, err)
+		}
 	}
 }
 
