@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -290,6 +291,40 @@ func TestFooterThatLies(t *testing.T) {
 			rd.Close()
 		}
 		mustBeCorruption(t, what+", opened lazily", err)
+	}
+}
+
+// Pages of range tombstones and of properties are never compressed: what it takes to open a table is bounded by its size.
+func TestCompressedTail(t *testing.T) {
+	c := &content{tombs: []tomb{{strings.Repeat("a", 500), strings.Repeat("b", 500), 9}}}
+	f, meta := c.write(t, WriterOptions{})
+	m := newRoom(t, 1<<30)
+	id, end := block.NewIdentity(fileID, ""), int64(len(f.b)-layout.FooterBytes)
+	foot, err := layout.DecodeFooter(f.b[end:], id, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tombs := f.b[foot.TombOff():foot.PropOff()][block.HeaderBytes : foot.TombBytes-4] // the payloads of both pages
+	props := f.b[foot.PropOff():end][block.HeaderBytes : foot.PropBytes-4]
+	for _, codecs := range [][2]block.Codec{{block.None, block.None}, {block.S2, block.None}, {block.Zstd, block.None}, {block.None, block.S2}} {
+		foot, meta, b := foot, meta, bytes.Clone(f.b[:foot.TombOff()])
+		b = id.AppendPage(b, block.PageTombstones, int64(len(b)), codecs[0], tombs)
+		foot.TombBytes = int64(len(b)) - foot.TombOff()
+		b = id.AppendPage(b, block.PageProperties, int64(len(b)), codecs[1], props)
+		foot.PropBytes = int64(len(b)) - foot.PropOff()
+		b = layout.AppendFooter(b, foot, id, int64(len(b)))
+		raw := codecs == [2]block.Codec{}
+		if meta.Size = int64(len(b)); raw != bytes.Equal(b, f.b) {
+			t.Fatalf("%v: %d bytes, %d when written", codecs, len(b), len(f.b))
+		}
+		rd, err := Open(&memFile{b: b}, meta, storeID, "7.sst", m.cache, m.budget)
+		if !raw {
+			mustBeCorruption(t, fmt.Sprint(codecs), err)
+		} else if err != nil {
+			t.Error(err)
+		} else {
+			rd.Close()
+		}
 	}
 }
 

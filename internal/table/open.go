@@ -192,6 +192,9 @@ func (r *Reader) eachPage(w *window, t block.PageType, off, end int64, fn func(o
 		if err != nil {
 			return err
 		}
+		if t != block.PageIndex && p.Codec != block.None { // else a small file could take any amount of memory to open
+			return base.Corruptf(r.name, off, "page of type %d is compressed", t)
+		}
 		raw := make([]byte, p.RawBytes)
 		if err := p.Decompress(raw); err != nil {
 			return err
