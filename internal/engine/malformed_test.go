@@ -32,6 +32,8 @@ func malformed() map[string][]byte {
 		"in the middle":    slices.Concat(twelve, []byte{0xFF, 1, 2}, entriesOf(3)),
 		"at the end":       slices.Concat(twelve, []byte{0xFF, 3, 4}),
 		"cut off":          twelve[:len(twelve)-1],
+		"a range backward": frame.AppendEntry(entriesOf(11), base.KindRangeDelete, []byte("\x00m"), []byte("\x00a")),
+		"a range too far":  frame.AppendEntry(entriesOf(11), base.KindRangeDelete, []byte("\x00m"), append([]byte("\x00n"), make([]byte, base.MaxKeyBytes)...)),
 	}
 }
 

@@ -1,13 +1,14 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/cairndb/cairn/internal/base"
 )
 
 // Entry is one entry of a commit: a put, a delete, or a range delete whose Value
-// is the range's end. Key and Value alias the payload they were decoded from.
+// is the range's end, which is a key behind Key. Key and Value alias the payload they were decoded from.
 type Entry struct {
 	Kind       base.Kind
 	Key, Value []byte
@@ -73,7 +74,10 @@ func (e *Entry) Decode(b []byte) (n int) {
 	n = at + klen + vlen
 	e.Kind, e.Key = kind, b[at:at+klen:at+klen]
 	if kind != base.KindDelete {
-		e.Value = b[at+klen : n : n]
+		if e.Value = b[at+klen : n : n]; kind == base.KindRangeDelete && (vlen > base.MaxKeyBytes || bytes.Compare(e.Key, e.Value) >= 0) {
+			*e = Entry{}
+			return 0
+		}
 	}
 	return n
 }

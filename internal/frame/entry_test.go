@@ -45,8 +45,12 @@ func TestEntryRoundTrip(t *testing.T) {
 		if r.IntN(100) == 0 {
 			key = fill(base.MaxKeyBytes)
 		}
-		if kind == base.KindDelete {
+		switch kind {
+		case base.KindDelete:
 			value = nil
+		case base.KindRangeDelete:
+			key[0] &= 0x7f
+			value = append([]byte{0x80}, value...)
 		}
 		b := AppendEntry(nil, kind, key, value)
 		if len(b) > len(key)+len(value)+MaxEntryHeaderBytes {
@@ -82,6 +86,10 @@ func TestMalformedEntries(t *testing.T) {
 		"length cut off":    {1, 0x80},
 		"value cut off":     {1, 1, 5, 'k', 'v'},
 		"no value length":   {1, 1},
+		"range without end": AppendEntry(nil, base.KindRangeDelete, []byte("k"), nil),
+		"empty range":       AppendEntry(nil, base.KindRangeDelete, []byte("k"), []byte("k")),
+		"range backward":    AppendEntry(nil, base.KindRangeDelete, []byte("k"), []byte("j")),
+		"range too far":     AppendEntry(nil, base.KindRangeDelete, []byte("k"), append([]byte("l"), make([]byte, base.MaxKeyBytes)...)),
 	} {
 		if _, n := DecodeEntry(b); n != 0 {
 			t.Errorf("%s: %d bytes decoded", name, n)
