@@ -43,7 +43,14 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 	}
 	s := Torn(name, rec, buf)
 	s.walk.Reused = h.Reused
-	if err == nil && (!s.readLink() || len(buf)%lengthUnit != 0) {
+	length := int64(len(buf))
+	if err == nil {
+		length = s.readLink()
+	}
+	if length < int64(len(buf)) { // which no power cut makes of it, provisional or not
+		return nil, base.Corruptf(name, length, "log segment of %d bytes is longer than its link says", len(buf))
+	}
+	if err == nil && !rec.Provisional && (length > int64(len(buf)) || length%lengthUnit != 0) {
 		err = base.Corruptf(name, int64(len(buf)), "log segment has been cut to %d bytes", len(buf))
 	}
 	switch {
@@ -55,8 +62,8 @@ func Load(f vfs.File, name string, rec Recorded, store base.ID, buf []byte) (*Lo
 	return nil, err
 }
 
-// Torn is what is left of a provisional segment after a power cut has taken away its header, or a
-// part of its length: the log ends before it. Its frames may still say what was durable.
+// Torn is what is left of a provisional segment after a power cut has taken away its header: the log
+// ends before it. Its frames may still say what was durable.
 func Torn(name string, rec Recorded, buf []byte) *Loaded {
 	return &Loaded{Recorded: rec, Name: name, Buf: buf,
 		walk: frame.Walker{ID: frame.NewIdentity(rec.File), Buf: buf, Off: base.FileHeaderBytes}}
@@ -65,22 +72,22 @@ func Torn(name string, rec Recorded, buf []byte) *Loaded {
 // Linked reports whether the segment has an intact link. What has none is not part of the log.
 func (s *Loaded) Linked() bool { return s.linked }
 
-// readLink looks at the first frame, and reports whether the file is as long as
-// it says. Its Prev is taken on trust here and compared with the segment before
-// by Replay.
-func (s *Loaded) readLink() bool {
+// readLink looks at the first frame, and returns how long it says that the file is; as
+// long as it is where there is no link. Its Prev is taken on trust here and compared with the
+// segment before by Replay.
+func (s *Loaded) readLink() int64 {
 	h, payload, ok := frame.Decode(s.Buf[base.FileHeaderBytes:], s.walk.ID, base.FileHeaderBytes)
 	if !ok || h.Kind != frame.KindLink {
-		return true
+		return int64(len(s.Buf))
 	}
 	var length int64
 	if s.link, length, ok = DecodeLink(payload); !ok {
-		return true
+		return int64(len(s.Buf))
 	}
 	s.linked, s.linkSum, s.mark = true, h.Prev, h.Durable
 	s.walk.Sum = h.Prev
 	s.walk.Next()
-	return length == int64(len(s.Buf))
+	return length
 }
 
 // LoadStray looks at a file of the log, given by its bytes, that the manifest does not name, though

@@ -190,16 +190,23 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	rec := Recorded{Num: s.Num, File: s.File}
 	check(t, load(data, rec, storeID))
+	provisional := rec
+	provisional.Provisional = true
+	check(t, load(data, provisional, storeID))
+	check(t, load(data[:2000], provisional, storeID))
 	other := s.File
 	other[0] ^= 1
 	for name, err := range map[string]error{
-		"another file id": load(data, Recorded{Num: 2, File: other}, storeID),
-		"another number":  load(data, Recorded{Num: 3, File: s.File}, storeID),
-		"another store":   load(data, rec, fileID),
-		"no magic":        load(make([]byte, 4096), rec, storeID),
-		"too short":       load(data[:40], rec, storeID),
-		"cut off":         load(data[:2000], rec, storeID),
-		"cut at a page":   load(append(slices.Clone(data), make([]byte, 4096)...), rec, storeID),
+		"another file id":                       load(data, Recorded{Num: 2, File: other}, storeID),
+		"another number":                        load(data, Recorded{Num: 3, File: s.File}, storeID),
+		"another store":                         load(data, rec, fileID),
+		"no magic":                              load(make([]byte, 4096), rec, storeID),
+		"too short":                             load(data[:40], rec, storeID),
+		"cut off":                               load(data[:2000], rec, storeID),
+		"longer":                                load(append(slices.Clone(data), make([]byte, 4096)...), rec, storeID),
+		"longer, and provisional":               load(append(slices.Clone(data), make([]byte, 4096)...), provisional, storeID),
+		"longer by a part of a page":            load(append(slices.Clone(data), 7), provisional, storeID),
+		"another file id, of a provisional one": load(data, Recorded{Num: 2, File: other, Provisional: true}, storeID),
 	} {
 		if !errors.Is(err, base.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
