@@ -45,6 +45,26 @@ func TestFileHeaderFlips(t *testing.T) {
 	}
 }
 
+// TestOfAnotherStore: what an interrupted Open cannot have left says by an intact header whose it is.
+func TestOfAnotherStore(t *testing.T) {
+	ours, theirs := NewID(), NewID()
+	for _, c := range []struct {
+		t      FileType
+		behind string
+		want   bool
+	}{{FileTable, "", true}, {FileTable, "a block", true}, {FileLog, "", false}, {FileLog, "\x00\x00", false}, {FileLog, "\x00a link", true}, {FileManifest, "a snapshot", false}} {
+		for _, version := range []uint32{1, 99} {
+			b := append(AppendFileHeader(nil, FileHeader{Type: c.t, Version: version, Store: theirs}), c.behind...)
+			if OfAnotherStore(c.t, b, ours) != c.want || OfAnotherStore(c.t, b, theirs) {
+				t.Errorf("type %v, version %d, %q behind the header: want %v", c.t, version, c.behind, c.want)
+			}
+			if b[20] ^= 1; OfAnotherStore(c.t, b, ours) || OfAnotherStore(c.t, b[:60], ours) {
+				t.Errorf("type %v: by a header that is damaged, or cut", c.t)
+			}
+		}
+	}
+}
+
 func TestFileHeaderVersions(t *testing.T) {
 	for typ, last := range map[FileType]uint32{FileLog: LongLogVersion, FileTable: FormatVersion, FileManifest: FormatVersion} {
 		for version := uint32(1); version <= last+1; version++ {

@@ -1,8 +1,10 @@
 package base
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 )
@@ -104,6 +106,23 @@ func MayBeOurs(t FileType, b []byte) bool {
 		}
 	}
 	return true
+}
+
+// HeadBytes is how much of a file OfAnotherStore looks at.
+const HeadBytes = 2 * FileHeaderBytes
+
+// OfAnotherStore reports whether a file of type t that begins with b, HeadBytes if it has as many, is another store's: its header
+// is intact, and says so. Of manifests, and log segments that have no frame, it says nothing: an Open that was interrupted may have
+// left them, of a store that never was.
+func OfAnotherStore(t FileType, b []byte, store ID) bool {
+	switch {
+	case len(b) < FileHeaderBytes || t != FileLog && t != FileTable:
+		return false
+	case t == FileLog && len(bytes.TrimLeft(b[FileHeaderBytes:], "\x00")) == 0:
+		return false
+	}
+	h, err := DecodeFileHeader(b, t, "")
+	return (err == nil || errors.Is(err, ErrFormatTooNew)) && h.Store != store
 }
 
 const (

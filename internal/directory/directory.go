@@ -111,7 +111,7 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 	for _, name := range garbage {
 		t, num := base.ParseFileName(name)
 		name = filepath.Join(dir, name)
-		if !mayBeOurs(fsys, name) {
+		if !mayBeOurs(fsys, name, s.Store) {
 			continue
 		}
 		if confirm != nil && earlierNeeds(t, num) {
@@ -143,16 +143,16 @@ func remove(fsys vfs.FS, name string) error {
 }
 
 // mayBeOurs looks at the beginning of a file with a name of the store's.
-func mayBeOurs(fsys vfs.FS, name string) bool {
+func mayBeOurs(fsys vfs.FS, name string, store base.ID) bool {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	var head [8]byte
+	var head [base.HeadBytes]byte
 	n, err := f.ReadAt(head[:], 0)
 	t, _ := base.ParseFileName(filepath.Base(name))
-	return (err == nil || err == io.EOF) && base.MayBeOurs(t, head[:n])
+	return (err == nil || err == io.EOF) && base.MayBeOurs(t, head[:n]) && !base.OfAnotherStore(t, head[:n], store)
 }
 
 func wrap(err error, what string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"syscall"
 	"testing"
@@ -177,8 +178,16 @@ var (
 		"000013.sst": "cairnSST", // needed all the same
 	}
 	needless = map[string]string{"000014.tmp": "cairn 1", "000015.tmp": "", "RESERVE": "\x00\x00"}
-	earlier  = map[string]string{"MANIFEST-000002": "cairnMAN", "000003.log": "cairnLOG", "000004.log": "", "000016.sst": "\x00\x00\x00\x00"}
+	ofOthers = map[string][]byte{ // of another store; what has no frame is of none
+		"000017.log": append(header(base.FileLog, 17), 1), "000018.sst": header(base.FileTable, 18),
+	}
+	ofNone  = map[string][]byte{"000019.log": append(header(base.FileLog, 19), make([]byte, 100)...), "MANIFEST-000004": append(header(base.FileManifest, 4), 1)}
+	earlier = map[string]string{"MANIFEST-000002": "cairnMAN", "000003.log": "cairnLOG", "000004.log": "", "000016.sst": "\x00\x00\x00\x00"}
 )
+
+func header(t base.FileType, num uint64) []byte {
+	return base.AppendFileHeader(nil, base.FileHeader{Type: t, Version: 1, File: base.NewID(), Store: base.NewID(), Num: num})
+}
 
 // store is a directory of all of these and a state that needs some. A directory has a name like a log's.
 func store(t *testing.T) (*memfs.FS, *faultfs.FS, *manifest.State, []string) {
@@ -187,6 +196,13 @@ func store(t *testing.T) (*memfs.FS, *faultfs.FS, *manifest.State, []string) {
 	for _, files := range []map[string]string{kept, needless, earlier} {
 		for name, data := range files {
 			if err := disk.WriteFile("/db/"+name, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, files := range []map[string][]byte{ofOthers, ofNone} {
+		for name, data := range files {
+			if err := disk.WriteFile("/db/"+name, data); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -237,10 +253,11 @@ func TestClean(t *testing.T) {
 		for name := range kept {
 			want = append(want, name)
 		}
-		for name := range earlier {
-			if c.earlier {
-				want = append(want, name)
-			}
+		for name := range ofOthers {
+			want = append(want, name)
+		}
+		if c.earlier {
+			want = slices.AppendSeq(slices.AppendSeq(want, maps.Keys(earlier)), maps.Keys(ofNone))
 		}
 		slices.Sort(want)
 		if got, err := disk.List("/db"); err != nil || !slices.Equal(got, want) {

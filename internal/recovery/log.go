@@ -241,10 +241,10 @@ func (r *Log) checkStray(num uint64) error {
 		return fmt.Errorf("open log segment: %w", err)
 	}
 	defer f.Close()
-	head := make([]byte, base.FileHeaderBytes)
+	head := make([]byte, base.HeadBytes)
 	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
 		return fmt.Errorf("read log segment %s: %w", name, err)
-	} else if !base.MayBeOurs(base.FileLog, head[:n]) {
+	} else if !base.MayBeOurs(base.FileLog, head[:n]) || base.OfAnotherStore(base.FileLog, head[:n], r.Store) {
 		return nil
 	}
 	size, err := segmentSize(f, name)

@@ -484,6 +484,11 @@ func TestStrays(t *testing.T) {
 	}
 	w.ok(w.disk.MkdirAll(path(80)))
 	want(t, "a directory", w.disk, "a")
+	disk, store := w.disk.Clone(), w.Store
+	w.Store = base.NewID()
+	w.ok(errors.Join(disk.WriteFile(path(70), w.stray(70, false)), disk.WriteFile(path(71), w.stray(71, true))))
+	w.Store = store
+	want(t, "of another store", disk, "a")
 	disk = w.disk.Clone()
 	w.ok(disk.WriteFile(path(70), w.stray(70, true)))
 	want(t, "provisional", disk, "a")
