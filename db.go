@@ -25,8 +25,9 @@ type DB struct {
 // After an unclean end Open recovers: every durable commit is there, every
 // relaxed one that reached the disk in order, each as a whole or not at all.
 // Stats().Recovery tells what was dropped. Files that are damaged are a
-// *CorruptionError, unless it is the very last that was synced: that cannot be told
-// from what a crash has torn.
+// *CorruptionError, but for damage of the log that reaches to its end, however much it
+// takes: that cannot be told from what a crash has torn or, if it is zeros, from a log
+// that ended there.
 func Open(dir string, opts *Options) (*DB, error) {
 	if err := opts.check(dir); err != nil {
 		return nil, err

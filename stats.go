@@ -106,8 +106,8 @@ type LevelStats struct {
 type RecoveryStats struct {
 	// DroppedBytes is how much of the log behind the last whole commit, and of the
 	// manifest behind its last whole edit, was left out: what was in progress when the
-	// power went, none of it acknowledged as Durable unless what was synced last is
-	// damaged. Zero bytes behind the end do not count.
+	// power went, none of it acknowledged as Durable unless the log is damaged up to its
+	// end (see Open). Zero bytes behind the end do not count.
 	DroppedBytes int64
 	// DroppedFrom is where these bytes began: the number of the log segment in the
 	// upper 32 bits, the offset in its file in the lower. Zero if nothing of the log was.

@@ -59,7 +59,7 @@ code is 4. Progress is shown on standard error if that is a terminal.
 The log of a store that was not closed is replayed, which checks it up to the last
 whole commit. What stands behind that is left out by every verb, and removed by
 the next one that writes. A crash leaves such a tail, so it is no failure; but
-damage of the very last commits looks the same, so it is printed.
+damage that reaches to the end of the log looks the same, so it is printed.
 
 JSON: {"ok": true|false, "tables": N, "bytes": N, "entries": N, "log_bytes": N,
 "seconds": N, "recovery": {as of stats}, "problems": [{"file": ..., "offset": N,

@@ -397,6 +397,35 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
+// TestDamageUpToTheEnd: damage that reaches to the end of the log looks like a tear though marks said that what it takes was durable, and
+// from between two frames on, if it is zeros, like a log that ended there (docs/LIMITS.md).
+func TestDamageUpToTheEnd(t *testing.T) {
+	w := newWritten(t)
+	s := w.segment(false)
+	var ends []int64
+	for _, key := range []string{"a", "b", "c", "d"} {
+		durable, _ := s.Tail()
+		ends = append(ends, durable.Offset())
+		w.commit(s, durable, key)
+	}
+	data, err := w.disk.ReadFile(path(s.Num))
+	w.ok(err)
+	for fill, dropped := range map[byte]bool{0: false, 7: true} {
+		damaged := slices.Concat(data[:ends[1]], bytes.Repeat([]byte{fill}, len(data)-int(ends[1])))
+		disk := w.disk.Clone()
+		w.ok(disk.WriteFile(path(s.Num), damaged))
+		want(t, fmt.Sprintf("filled with %d", fill), disk, "a")
+		r := open(t, disk, true)
+		if err := r.run(); err != nil || (r.Dropped().Bytes > 0) != dropped {
+			t.Errorf("filled with %d: dropped %+v, %v", fill, r.Dropped(), err)
+		}
+		r.dropLayers()
+		copy(damaged[ends[3]:], data[ends[3]:]) // the last frame is there
+		w.ok(disk.WriteFile(path(s.Num), damaged))
+		refused(t, fmt.Sprintf("filled with %d up to the last frame", fill), disk)
+	}
+}
+
 // TestMissing: a segment that a power cut has taken away, or a part of it, ends the log if it was provisional, where its frames end, and is
 // damage else. What is left of it behind them counts as dropped.
 func TestMissing(t *testing.T) {

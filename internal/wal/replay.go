@@ -239,9 +239,9 @@ func (r *Replay) drop(s *Loaded, off int64) {
 }
 
 // Finish applies the torn-tail rule once every segment has been walked: bytes
-// known durable may not be missing. floor is a durable position recorded
-// elsewhere (the manifest), file the name of a segment's file. It returns where
-// the log ends.
+// known durable may not be missing. floor is a durable position known from
+// elsewhere, 0 if none is, file the name of a segment's file. It returns where the
+// log ends.
 func (r *Replay) Finish(file func(segment uint64) string, floor Position) (Position, error) {
 	if mark := max(Position(r.marked), floor); mark > r.end {
 		return r.end, base.Corruptf(file(r.end.Segment()), r.end.Offset(),
