@@ -61,7 +61,7 @@ func Locate(err error, file string, offset int64) error {
 // transaction fail. It matches ErrConflict. High nil means the single key Low.
 type ConflictError struct {
 	Low, High []byte // user keys
-	Seq       uint64 // sequence of the commit that came between
+	Seq       uint64 // sequence of a commit that came between
 
 	// Wide: the transaction had read more than it could remember key by key; what was changed may be a key between
 	// those it had read.

@@ -32,6 +32,7 @@ type Write struct {
 	first    uint64        // hash of the first entry's key
 	checked  uint64        // reads are known valid against commits up to this sequence
 	failures uint64        // as many writes of the log had failed then
+	looks    int           // without the lock
 	waited   time.Duration // for merges to make room
 	outcome  group.Commit
 }
@@ -75,7 +76,8 @@ type committer struct {
 	failed   error  // poisoned: why
 	closing  bool
 
-	ingesting int // ingest frames whose tables are not in the state yet
+	ingesting int  // ingest frames whose tables are not in the state yet
+	held      bool // nothing is appended before a commit that was overtaken too often has looked at what came
 
 	triedAt       uint64 // 1 + letGo when space could not be put aside the last time
 	edited, letGo uint64 // edits that are visible, and those after which what is not needed any more was let go of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/memtable"
 )
 
@@ -16,6 +17,9 @@ type Conflict struct {
 // Check looks for a conflict with the records from..to-1 of t.
 func (r *ReadSet) Check(t *memtable.Table, from, to int) *Conflict {
 	whole := len(r.Ranges()) > 0 || t.HasRangeDeletes()
+	if !whole && len(r.list) < (to-from)/recordsPerKey {
+		return r.checkKeys(t, from, to)
+	}
 	for i := from; i < to; i++ {
 		if !whole && !r.mayHave(t.Tag(i)) {
 			continue
@@ -23,6 +27,22 @@ func (r *ReadSet) Check(t *memtable.Table, from, to int) *Conflict {
 		rec := t.Record(i)
 		if c := r.checkRecord(&rec); c != nil {
 			return c
+		}
+	}
+	return nil
+}
+
+// recordsPerKey is how many records are passed in the time in which one key is looked up.
+const recordsPerKey = 32
+
+// checkKeys is Check where keys only were read and no range is deleted: a key has a record there if its newest before to is.
+func (r *ReadSet) checkKeys(t *memtable.Table, from, to int) *Conflict {
+	vis := base.Visibility{Snapshot: t.FirstSeq() + uint64(to) - 1}
+	for i := range r.list {
+		var e frame.Entry
+		key := r.Key(i)
+		if seq, ok := t.Get(&e, key, base.Hash(key), vis); ok && seq >= t.FirstSeq()+uint64(from) {
+			return &Conflict{Low: bytes.Clone(key), Seq: seq}
 		}
 	}
 	return nil

@@ -118,6 +118,54 @@ func TestAgainstBruteForce(t *testing.T) {
 	}
 }
 
+// TestFewKeysAmongManyRecords: where few keys were read these are looked for, in place of a walk over the records. The
+// outcome is the same, and of several conflicts with a key the newest is told.
+func TestFewKeysAmongManyRecords(t *testing.T) {
+	hits := 0
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		var set ReadSet
+		var c commits
+		for range 500 {
+			c.add([]base.Kind{base.KindPut, base.KindDelete}[r.IntN(2)], key(r.IntN(1000)), nil)
+		}
+		from := 1 + r.IntN(100)
+		to := len(c.list) - 1 - r.IntN(100)
+		newest := map[string]uint64{} // of the records looked at
+		for i := from; i < to; i++ {
+			newest[string(c.list[i].Key)] = uint64(i) + 1
+		}
+		conflicts := 0
+		for range 1 + r.IntN(4) {
+			k := key(r.IntN(1000))
+			if edge := []int{from - 1, from, to - 1, to}; r.IntN(2) == 0 {
+				k = c.list[edge[r.IntN(4)]].Key
+			}
+			set.AddKey(k, base.Hash(k))
+			if newest[string(k)] > 0 {
+				conflicts++
+			}
+		}
+		if set.Len() >= (to-from)/recordsPerKey {
+			t.Fatal("too many keys")
+		}
+		got := set.Check(c.table, from, to)
+		if (got != nil) != (conflicts > 0) {
+			t.Fatalf("seed %d: %+v, and %d keys were written", seed, got, conflicts)
+		}
+		if got == nil {
+			continue
+		}
+		hits++
+		if got.High != nil || got.Seq != newest[string(got.Low)] || set.find(uint32(base.Hash(got.Low)>>32), got.Low) < 0 {
+			t.Fatalf("seed %d: %+v, want %d", seed, got, newest[string(got.Low)])
+		}
+	}
+	if hits < 100 || hits > 480 {
+		t.Errorf("%d of 500 conflict; that shows little", hits)
+	}
+}
+
 func read(r *rand.Rand, set *ReadSet, b *brute) {
 	if r.IntN(3) > 0 {
 		k := key(r.IntN(100))
