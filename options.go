@@ -162,7 +162,7 @@ type EventKind uint8
 
 const (
 	EventRecovery        = EventKind(report.EventRecovery)        // progress of an Open after an unclean end
-	EventFlush           = EventKind(report.EventFlush)           // a memtable was written to a table
+	EventFlush           = EventKind(report.EventFlush)           // memtables were written to tables, or at rest merged with them
 	EventCompaction      = EventKind(report.EventCompaction)      // tables were merged
 	EventStall           = EventKind(report.EventStall)           // commits had to wait for memory
 	EventBackgroundError = EventKind(report.EventBackgroundError) // background work failed; it is tried again unless the store is poisoned

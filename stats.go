@@ -14,7 +14,8 @@ type Stats struct {
 	// has one for each run of tables it has written.
 	Seq uint64
 
-	// DiskBytes is what tables and log use on disk. Space reserved for the log
+	// DiskBytes is what tables and log use on disk, those tables included in which open
+	// transactions have what they write. Space reserved for the log
 	// but not written yet is left out, and so are tables that a merge has replaced, whose
 	// files go as soon as its result is durable.
 	DiskBytes int64
@@ -27,7 +28,8 @@ type Stats struct {
 	// Entries is the number of rows in tables: deletes and superseded versions
 	// that compaction has not yet removed included, writes still in the log not.
 	Entries uint64
-	// Tables is the number of table files.
+	// Tables is the number of table files; like what is said of tables below, and like RawBytes and Entries, without
+	// those of open transactions.
 	Tables int
 	// Levels describes the tables of each level; level 0 has the youngest.
 	Levels []LevelStats
@@ -47,11 +49,15 @@ type Stats struct {
 	// LoggedBytes is what commits have written to the log since Open: with the header of each, of
 	// which a small one is mostly made, and what it is filled up with.
 	LoggedBytes int64
-	// FlushedBytes is what writing memtables to tables has written since Open.
+	// FlushedBytes is what writing memtables to tables has written since Open, and what large transactions hold,
+	// those that were rolled back included.
 	FlushedBytes int64
-	// CompactedBytes is what merging tables has written since Open.
+	// CompactedBytes is what merging tables has written since Open, those of large transactions included. Where
+	// memtables and tables are merged at once, as when a store comes to rest or is closed, what is written counts
+	// here and as flushed, in proportion to what the ones and the others hold.
 	CompactedBytes int64
-	// Flushes and Compactions count finished ones since Open.
+	// Flushes and Compactions count finished ones since Open. Where memtables and tables are merged at once that is a
+	// flush; tables of large transactions are neither.
 	Flushes, Compactions int64
 	// CompactionDebt is about how many bytes background work has still to write until
 	// the tables are in the shape it aims for, those of memtables that wait to be flushed
@@ -140,14 +146,15 @@ func (db *DB) Stats() Stats {
 
 // amplify derives the amplifications from the totals.
 func (s *Stats) amplify(e *report.Stats) {
-	deepest := int64(0)
+	deepest, tables := int64(0), int64(0)
 	for _, l := range e.Levels {
+		tables += l.Bytes
 		if l.Bytes > 0 {
 			deepest = l.Bytes
 		}
 	}
 	if deepest > 0 {
-		s.SpaceAmplification = float64(e.DiskBytes-e.LogBytes) / float64(deepest)
+		s.SpaceAmplification = float64(tables) / float64(deepest)
 	}
 	if e.CommittedBytes > 0 {
 		written := e.LoggedBytes + e.FlushedBytes + e.CompactedBytes

@@ -32,8 +32,10 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	if err != nil {
 		return true, fmt.Errorf("flush: %w", err)
 	}
-	e.counters.FlushedBytes.Add(tree.SizeOf(tables))
-	e.emit(report.Event{Kind: report.EventFlush, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+	if layers[0].Mem != nil { // those of a large transaction were written, and counted, before
+		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
+		e.emit(report.Event{Kind: report.EventFlush, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+	}
 	if long {
 		e.shrinkReserve() // to what ordinary memtables need
 	}

@@ -20,7 +20,7 @@ func largeCommit(t *testing.T, e *Engine, value byte, n int) {
 		key := append(bytes.Clone(testBucket), indexTestKey(i)...)
 		rows[i] = iterator.Entry{Key: key, Kind: base.KindPut, Value: bytes.Repeat([]byte{value}, 100)}
 	}
-	tables, err := e.tables.WritePrivate(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, base.SeqPrivate)
+	tables, err := e.tables.WritePrivate(&compact.Merge{Rows: iterator.NewSliceIter(rows), TargetBytes: 1 << 40}, 0, base.SeqPrivate, &e.tables.Private.Flushed)
 	if err != nil {
 		t.Error(err)
 		return

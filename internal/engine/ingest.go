@@ -78,6 +78,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	p := &group.Commit{Durable: w.Durable, Shown: func() {
 		tree.Keep(runs)
 		tree.HandOver(runs, tables)
+		e.tables.Private.Bytes.Add(-tree.SizeOf(tables))
 		for _, t := range tables {
 			e.handles[t.Meta.Num] = t
 		}

@@ -11,13 +11,11 @@ import (
 	"github.com/cairndb/cairn/internal/tree"
 )
 
-// mergeAll writes what a store that is not too large holds, in memtables and tables, to the
-// last level in one pass, where flushing the one and then merging both would write it
-// twice. It reports whether it did. All memtables are sealed, and the outcome of their
-// commits is known: either they and the tables are those of the state given, to which the
-// caller has a reference, and nothing is done if by now the store has other tables, though
-// it may have more memtables; or it is closing, the state is nil, and nobody writes or
-// reads any more.
+// mergeAll writes what a store that is not too large holds, in memtables and tables, to the last level in one pass,
+// where flushing the one and then merging both would write it twice. It reports whether it did. All memtables are
+// sealed, and the outcome of their commits is known: either they and the tables are those of the state given, to which
+// the caller has a reference, and nothing is done if by now the store has other tables, though it may have more
+// memtables; or it is closing, the state is nil, and nobody writes or reads any more.
 func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, error) {
 	closing := sealed == nil
 	e.flushing.Lock()
@@ -65,7 +63,9 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	case err == nil:
 		e.restShort.Store(false)
 		e.setFlushError(nil) // what a flush could not do is done: who waits for it goes on
-		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
+		merged := sealed.OfTables(tree.SizeOf(tables))
+		e.counters.CompactedBytes.Add(merged)
+		e.counters.FlushedBytes.Add(tree.SizeOf(tables) - merged)
 		e.emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	}
 	return err == nil, err

@@ -27,9 +27,9 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
 		PointIndexes: e.budget.UsedBy(arena.ClassIndex),
 		Flushes:      e.counters.Flushes.Load(), Compactions: e.counters.Compactions.Load(),
-		CommittedBytes: e.counters.CommittedBytes.Load(), FlushedBytes: e.counters.FlushedBytes.Load(),
-		CompactedBytes: e.counters.CompactedBytes.Load(), Stalls: time.Duration(e.counters.StallNanos.Load()),
-		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery,
+		CommittedBytes: e.counters.CommittedBytes.Load(), FlushedBytes: e.counters.FlushedBytes.Load() + e.tables.Private.Flushed.Load(),
+		CompactedBytes: e.counters.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load(),
+		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery, Stalls: time.Duration(e.counters.StallNanos.Load()),
 	}
 	pages := e.pages.Stats()
 	s.PinnedBytes, s.CacheMisses, s.CacheEvictions = pages.PinnedBytes, pages.Misses, pages.Evictions

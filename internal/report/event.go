@@ -16,7 +16,7 @@ type EventKind uint8
 
 const (
 	EventRecovery        EventKind = iota + 1 // progress of Open after an unclean end
-	EventFlush                                // a memtable became a table
+	EventFlush                                // memtables became tables, or at rest were merged with them
 	EventCompaction                           // tables were merged
 	EventStall                                // writers had to wait
 	EventBackgroundError                      // flush, compaction or sync failed

@@ -20,7 +20,7 @@ import (
 )
 
 // Files makes, opens and removes the table files of one store. Its fields are set
-// before it is used; its methods are safe for concurrent use.
+// before it is used, but for Private; its methods are safe for concurrent use.
 type Files struct {
 	FS    vfs.FS
 	Dir   string
@@ -38,6 +38,10 @@ type Files struct {
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 
 	NotRemoved func(path string) // is told of a file that nobody needs and that could not be removed; nil: nobody is
+
+	// Private counts the tables that transactions write for themselves: bytes on disk of those that are not part of
+	// the store, and what was ever written of puts and deletes, and of such tables.
+	Private struct{ Bytes, Flushed, Merged atomic.Int64 }
 
 	ahead    ahead
 	hurry    atomic.Bool
@@ -81,9 +85,13 @@ func (f *Files) WriteResident(m *compact.Merge, level int, rows uint64, effort E
 }
 
 // WritePrivate is WriteResident for tables of level 0 that no edit names yet, and whose
-// rows and tombstones all get the sequence global. Somebody waits for them.
-func (f *Files) WritePrivate(m *compact.Merge, rows, global uint64) ([]*tree.Handle, error) {
-	return f.write(m, 0, rows, global, !f.hurry.Load(), Awaited)
+// rows and tombstones all get the sequence global. Somebody waits for them. They are added to one of the counters of
+// what was written.
+func (f *Files) WritePrivate(m *compact.Merge, rows, global uint64, written *atomic.Int64) ([]*tree.Handle, error) {
+	tables, err := f.write(m, 0, rows, global, !f.hurry.Load(), Awaited)
+	written.Add(tree.SizeOf(tables))
+	f.Private.Bytes.Add(tree.SizeOf(tables))
+	return tables, err
 }
 
 // HasQuick reports whether Quick makes a difference: where the last level has a codec of its

@@ -42,6 +42,12 @@ func (rs *State) HeldBytes() int64 {
 	return rs.RawBytes() + rs.LogBytes()
 }
 
+// OfTables returns which part of n bytes, written of memtables and tables together, counts as written of tables: in
+// proportion to the bytes of keys and values.
+func (rs *State) OfTables(n int64) int64 {
+	return int64(float64(n) * float64(rs.RawBytes()) / float64(max(rs.HeldBytes(), 1)))
+}
+
 // WorthMergingAll reports whether there are memtables, and so much in them and above
 // the last level that it would be merged into the last level anyway, and no more than
 // limit bytes in all.

@@ -192,6 +192,65 @@ func TestTablesOfATransactionAreFew(t *testing.T) {
 	}
 }
 
+// TestTablesOfATransactionAreCounted: what a large transaction wrote was in no number: neither on the disk, before it was
+// committed, nor written, ever.
+func TestTablesOfATransactionAreCounted(t *testing.T) {
+	const n, value = 10_000, 1000
+	v := newValues()
+	for _, commit := range []bool{false, true} {
+		w := newWatchedFS()
+		e := openEngine(t, w, 1<<20)
+		tx, err := Begin(e, true)
+		check(t, err)
+		defer tx.Rollback()
+		for i := range n {
+			check(t, tx.Put(key(i*7919%n), v.of(i, value)))
+		}
+		onDisk := func() (size int64) {
+			names, err := w.List("/db")
+			check(t, err)
+			for _, name := range names {
+				if info, err := w.Stat(path.Join("/db", name)); err == nil && isTable(name) {
+					size += info.Size
+				}
+			}
+			return size
+		}
+		same := func(when string) {
+			t.Helper()
+			for tries := 0; ; tries++ { // a table that was merged may be about to go
+				s := e.Stats()
+				if counted, size := s.DiskBytes-s.LogBytes, onDisk(); counted == size {
+					return
+				} else if tries == 1000 {
+					t.Fatalf("%s: %d bytes of tables, %d are counted", when, size, counted)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		same("before it ends")
+		s := e.Stats()
+		if s.FlushedBytes < n/2*value || s.CompactedBytes < n/2*value || s.Tables != 0 {
+			t.Errorf("flushed %d, compacted %d, %d tables", s.FlushedBytes, s.CompactedBytes, s.Tables)
+		}
+		if !commit {
+			tx.Rollback()
+		} else if _, err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		same("after it")
+		check(t, e.Compact(t.Context(), nil, nil))
+		same("after Compact")
+		after, written := e.Stats(), s.FlushedBytes
+		if commit {
+			written = after.CommittedBytes
+		}
+		if after.FlushedBytes < written*9/10 || after.FlushedBytes > written*5/4 || after.Flushes > 1 { // that of the memtable behind it
+			t.Errorf("%d bytes flushed of %d, in %d flushes", after.FlushedBytes, written, after.Flushes)
+		}
+	}
+}
+
 // TestManyTransactionsShareMemory: each stayed just below its own limit, and together
 // they held many times Memory, uncounted.
 func TestManyTransactionsShareMemory(t *testing.T) {

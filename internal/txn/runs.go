@@ -164,7 +164,7 @@ func (tx *Tx) mergeRuns(seq uint64, runs ...*tree.Run) (*spill, error) {
 	}
 	m := iterator.NewMerging(rows...)
 	defer m.Close()
-	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), seq, count)
+	merged, err := tx.writeSpill(m, tombstone.Merge(tombs...), seq, count, &tx.e.Tables().Private.Merged)
 	if err != nil {
 		return nil, fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}

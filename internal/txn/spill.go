@@ -53,6 +53,7 @@ func closeSpilled(e *engine.Engine, h *tree.Handle) {
 			h.Reader.Close()
 		} else {
 			e.Tables().Discard([]*tree.Handle{h})
+			e.Tables().Private.Bytes.Add(-h.Meta.Size)
 		}
 	})
 }
@@ -72,7 +73,7 @@ func (tx *Tx) spill() error {
 	if len(tx.spills) == 0 {
 		tx.e.AwaitRoom()
 	}
-	s, err := tx.writeSpill(iterator.NewMerging(rows...), tombstone.Build(tombs), seq, count)
+	s, err := tx.writeSpill(iterator.NewMerging(rows...), tombstone.Build(tombs), seq, count, &tx.e.Tables().Private.Flushed)
 	if err != nil {
 		return fmt.Errorf("spill of a large transaction: %w", reserve.SpaceError(err))
 	}
@@ -88,11 +89,11 @@ func (tx *Tx) spill() error {
 	return tx.addSpill(s)
 }
 
-// writeSpill writes at most count rows as a private run with the given sequence.
-func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64, count int) (*spill, error) {
+// writeSpill writes at most count rows as a private run with the given sequence, and counts what it has written.
+func (tx *Tx) writeSpill(rows base.Iterator, ts *tombstone.List, seq uint64, count int, written *atomic.Int64) (*spill, error) {
 	e := tx.e
 	m := &compact.Merge{Rows: rows, Tombstones: ts, TargetBytes: merger.TargetTable}
-	tables, err := e.Tables().WritePrivate(m, uint64(count), seq)
+	tables, err := e.Tables().WritePrivate(m, uint64(count), seq, written)
 	if err != nil {
 		return nil, err
 	}
