@@ -118,6 +118,13 @@ func (tx *Tx) PutIfAbsent(key, value []byte) (bool, error) {
 // did. old nil means: only if the key is absent; old empty but not nil: only if it
 // has an empty value. new nil sets an empty value; it does not delete.
 func (tx *Tx) CompareAndSwap(key, old, new []byte) (bool, error) {
+	t, err := tx.ready(key)
+	if err != nil {
+		return false, err
+	}
+	if !t.Writable() { // also where nothing would be written
+		return false, ErrReadOnly
+	}
 	now, err := tx.Get(key)
 	switch {
 	case errors.Is(err, ErrNotFound):

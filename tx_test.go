@@ -122,8 +122,11 @@ func TestSnapshotStays(t *testing.T) {
 				tx.DeleteRange(cairn.Range{Low: b("b"), High: b("a")})} {
 				expect(t, err, cairn.ErrReadOnly)
 			}
-			if _, err := tx.PutIfAbsent(b("x"), nil); !errors.Is(err, cairn.ErrReadOnly) {
-				t.Error(err)
+			for _, key := range []string{"x", "a"} { // whether they would have written or not
+				_, err := tx.PutIfAbsent(b(key), nil)
+				expect(t, err, cairn.ErrReadOnly)
+				_, err = tx.CompareAndSwap(b(key), b("wrong"), nil)
+				expect(t, err, cairn.ErrReadOnly)
 			}
 			check(t, tx.Err())
 			check(t, tx.Commit()) // the same as Rollback

@@ -113,6 +113,9 @@ func (tx *Tx) Key(bucket, key []byte) []byte {
 // Snapshot returns the sequence the transaction reads at.
 func (tx *Tx) Snapshot() uint64 { return tx.snapshot }
 
+// Writable reports whether the transaction may write.
+func (tx *Tx) Writable() bool { return tx.writable }
+
 // SetDurable sets the durability of this commit.
 func (tx *Tx) SetDurable(durable bool) { tx.durable = durable }
 
