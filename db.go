@@ -148,7 +148,7 @@ func (db *DB) View(fn func(tx *Tx) error) error {
 // Begin starts a transaction that the caller ends with Commit or Rollback. A
 // read-only one is a snapshot and may live long: it holds back the removal of
 // what it can see, but hardly any memory: slices it handed out, what iterators stand on,
-// range deletes, and some 1.3 KB.
+// range deletes, and about 1 KB.
 func (db *DB) Begin(writable bool) (*Tx, error) { return db.begin(writable, false) }
 
 func (db *DB) begin(writable, managed bool) (*Tx, error) {
