@@ -312,10 +312,7 @@ func (tx *Tx) end() {
 	if n := tx.counted + tx.readBytes; n != 0 {
 		tx.e.CountWrites(-n)
 	}
-	if tx.of != nil {
-		tx.of.Unref()
-		tx.of = nil
-	}
+	tx.of = nil
 	tx.e.EndSnapshot(tx.r)
 	tx.forget()
 }

@@ -13,13 +13,20 @@ import (
 type Reader struct {
 	key  []byte
 	Slot *epoch.Slot
-	Kept any // what whoever had it before has left with it, for whoever knows what that is
+	of   *tree.State // in which the snapshot is read, with a reference, if the view follows
+	Kept any         // what whoever had it before has left with it, for whoever knows what that is
 }
 
 func newReader(epochs *epoch.Domain) *Reader {
 	r := &Reader{Slot: epochs.Register()}
-	// The pool drops readers at will; their slots go back when that happens.
-	runtime.SetFinalizer(r, func(r *Reader) { r.Slot.Release() })
+	// The pool drops readers at will, and the collector finds those of snapshots that were never ended: their slots go
+	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off.
+	runtime.SetFinalizer(r, func(r *Reader) {
+		if r.of != nil {
+			epochs.Later(r.of.Unref)
+		}
+		r.Slot.Release()
+	})
 	return r
 }
 
@@ -60,8 +67,7 @@ func (v *View) Leave(r *Reader) {
 
 // BeginSnapshot returns a reader whose slot holds a snapshot of everything visible,
 // and the snapshot's sequence. Close waits until EndSnapshot ends it; Done gives the reader back. If the view
-// follows there is a State, too, in which the snapshot is read until it ends, with a reference that is the
-// caller's.
+// follows there is a State, too, in which the snapshot is read, and which stays until it ends.
 func (v *View) BeginSnapshot() (r *Reader, seq uint64, of *tree.State, err error) {
 	if v.catchUp != nil {
 		return v.followedSnapshot()
@@ -88,11 +94,16 @@ func (v *View) followedSnapshot() (r *Reader, seq uint64, of *tree.State, err er
 	v.pair.Lock()
 	defer v.pair.Unlock()
 	seq = r.Slot.BeginSnapshot(&v.visible)
-	return r, seq, v.Acquire(r.Slot), nil
+	r.of = v.Acquire(r.Slot)
+	return r, seq, r.of, nil
 }
 
 // EndSnapshot ends the snapshot that BeginSnapshot began. The reader is to be given back with Done.
 func (v *View) EndSnapshot(r *Reader) {
+	if r.of != nil {
+		r.of.Unref()
+		r.of = nil
+	}
 	r.Slot.ClearSnapshot()
 	v.released()
 }

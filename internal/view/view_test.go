@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -189,6 +190,43 @@ func TestShutBesideSnapshots(t *testing.T) {
 		}
 		done.Wait()
 		v.Drop()
+	}
+}
+
+// TestForgottenSnapshot: the State in which a view that follows reads goes, once it has been replaced, with the last
+// snapshot of it, also where nobody ends that and the collector finds it.
+func TestForgottenSnapshot(t *testing.T) {
+	for name, forget := range map[string]func(v *View, r *Reader){
+		"ended":     func(v *View, r *Reader) { v.EndSnapshot(r); v.Done(r) },
+		"forgotten": func(*View, *Reader) {},
+	} {
+		var v View
+		v.Init(100, func(int64) {})
+		v.Follow(func() error { return nil })
+		var freed [2]bool
+		v.Replace(memtableOf(&freed[0], "one"), 1)
+		func() {
+			r, _, rs, err := v.BeginSnapshot()
+			if err != nil || rs != v.State() {
+				t.Fatal(rs, err)
+			}
+			v.Replace(memtableOf(&freed[1], "one"), 1)
+			if v.Epochs.Collect(); freed[0] {
+				t.Errorf("%s: the State goes under a snapshot", name)
+			}
+			forget(&v, r)
+		}()
+		for v.Held() > 0 {
+			runtime.GC()
+			time.Sleep(time.Millisecond) // finalizers
+		}
+		if v.Epochs.Collect(); !freed[0] || freed[1] {
+			t.Errorf("%s: gone are %v", name, freed)
+		}
+		v.Shut()
+		if v.Drop(); !freed[1] {
+			t.Errorf("%s: a State stays", name)
+		}
 	}
 }
 
