@@ -19,6 +19,8 @@ const (
 	ClassMeta
 	// ClassTx is the private writes and read sets of open transactions.
 	ClassTx
+	// ClassKept is buffers kept for the private writes of transactions to come.
+	ClassKept
 
 	classes
 )
@@ -35,6 +37,8 @@ func (c Class) String() string {
 		return "meta"
 	case ClassTx:
 		return "tx"
+	case ClassKept:
+		return "kept"
 	}
 	return "unknown"
 }

@@ -136,14 +136,16 @@ func (e *Engine) CountHeapCopy() { e.counters.HeapCopies.Add(1) }
 
 // CountWrites counts n bytes more (less, if negative) that transactions hold on the
 // Go heap, of what they have written or read, to the budget.
-func (e *Engine) CountWrites(n int64) {
-	e.budget.Add(arena.ClassTx, n)
+func (e *Engine) CountWrites(n int64) { e.count(arena.ClassTx, n) }
+
+func (e *Engine) count(c arena.Class, n int64) {
+	e.budget.Add(c, n)
 	if n > 0 {
 		e.pages.Room(0)
 	}
 }
 
-// CountedWrites returns what CountWrites has counted.
+// CountedWrites returns what CountWrites has counted: what KeepWrites keeps is nobody's.
 func (e *Engine) CountedWrites() int64 { return e.budget.UsedBy(arena.ClassTx) }
 
 // KeepWrites keeps a buffer of writes for the next transaction that is large. Nobody may use it any more. One that is

@@ -44,7 +44,7 @@ func newEngine(cfg config.Config) *Engine {
 		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
 	e.pace.Config = &e.cfg
-	e.writes.Count = e.CountWrites
+	e.writes.Count = func(n int64) { e.count(arena.ClassKept, n) }
 	e.fitting = compact.Fitting{Free: e.freeSpace, Shrink: e.shrinkReserve}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
 	e.buffers = tree.NewBuffers(e.budget)
