@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -124,4 +125,28 @@ func diskUsed(t *testing.T, e *Engine) (n int64) {
 		}
 	}
 	return n
+}
+
+// TestKeeperSleeps: a store that is at rest, and looked at now and then, does not wake the keeper each time.
+func TestKeeperSleeps(t *testing.T) {
+	cfg := indexTestConfig(t.TempDir(), 64<<20)
+	e := mustOpen(t, cfg)
+	if err := errors.Join(commitOne(e, base.KindPut, indexTestKey(1), nil), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	e = mustOpen(t, cfg)
+	e.stop()
+	e.commit.mu.Lock()
+	e.wakeBackground()
+	e.commit.mu.Unlock()
+	e.background.Wait()
+	for _, asleep := range []bool{false, true} {
+		for len(e.wake) > 0 {
+			<-e.wake
+		}
+		e.asleep.Store(asleep)
+		if e.rest(e.Visible()); asleep == (len(e.wake) > 0) {
+			t.Errorf("asleep %v: the keeper is woken %v", asleep, asleep)
+		}
+	}
 }

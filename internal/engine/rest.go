@@ -108,9 +108,11 @@ func (e *Engine) rest(seq uint64) {
 		if did, err := e.flushOldest(); !did && err == nil {
 			e.endLog() // the flusher was there before the spare was gone
 		}
-		e.tidy()
-	case empty || e.makeTables(sealed, tablefiles.Idle):
-		e.tidy()
+		e.tidy(true)
+	case empty:
+		e.tidy(!e.asleep.Load()) // the keeper may sleep, too
+	case e.makeTables(sealed, tablefiles.Idle):
+		e.tidy(true)
 	}
 	e.pages.Trim() // what prepareRest has fetched in vain
 }
@@ -219,9 +221,9 @@ func (e *Engine) mergeForScans() bool {
 	return false
 }
 
-// tidy lets go of what only writing needs, if the store is at rest. For a small segment of deletes, on a disk
-// filled meanwhile, space stays put aside.
-func (e *Engine) tidy() {
+// tidy lets go of what only writing needs, if the store is at rest, and has the keeper remove files that waited for that
+// at once, or when it looks. For a small segment of deletes, on a disk filled meanwhile, space stays put aside.
+func (e *Engine) tidy(atOnce bool) {
 	c := &e.commit
 	c.mu.Lock()
 	busy := c.mem != nil || c.spare != nil || c.preparing
@@ -231,7 +233,9 @@ func (e *Engine) tidy() {
 	}
 	e.ledger.MarkIfWaiting()
 	e.logs.Clear(e.cfg.FS.Remove)
-	signal(e.wake) // the files that waited for the mark
+	if atOnce {
+		signal(e.wake)
+	}
 	e.Epochs.Collect()
 	e.buffers.Shed(e.cfg.SegmentLimit() + 1) // of a commit longer than ordinary segments
 	e.shrinkReserve()
