@@ -207,3 +207,33 @@ func TestReadersBesideABlindWriter(t *testing.T) {
 	check(t, w.Close())
 	wantValue(t, r, "a", "2")
 }
+
+// scarceFS has no descriptor for the first so many watches.
+type scarceFS struct {
+	lockedFS
+	left int
+}
+
+func (f *scarceFS) Watch(name string) (vfs.Watch, error) {
+	if f.left--; f.left >= 0 {
+		return nil, &fs.PathError{Op: "watch", Path: name, Err: syscall.EMFILE}
+	}
+	return f.lockedFS.Watch(name)
+}
+
+// TestReaderThatCannotWatch: a reader that cannot watch the lock file for a moment took the lock: beside a writer it said that
+// the store is locked, and without one it kept writers out as long as it was open.
+func TestReaderThatCannotWatch(t *testing.T) {
+	d := t.TempDir()
+	w := openAt(t, d, nil)
+	put(t, w, "a", "1")
+	for _, beside := range []bool{true, false} {
+		f := &scarceFS{lockedFS{FS: vfs.OS()}, 2}
+		_, err := cairn.Open(d, &cairn.Options{ReadOnly: true, FS: f})
+		expect(t, err, syscall.EMFILE)
+		if errors.Is(err, cairn.ErrLocked) || f.locks > 0 {
+			t.Errorf("beside a writer %v: %v, %d locks were taken", beside, err, f.locks)
+		}
+		check(t, w.Close())
+	}
+}

@@ -78,7 +78,8 @@ func (f *Follower) Open() error {
 }
 
 // begin watches the lock file. Where that cannot be had it takes the lock, shared; but it makes no file, without
-// which nobody can be writing, and is not in the way of whoever is just making the store.
+// which nobody can be writing, and is not in the way of whoever is just making the store. What fails for a moment, for
+// want of descriptors say, is an error: the lock would keep writers out for as long as it is held.
 func (f *Follower) begin() error {
 	err := f.beginWatch()
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !f.made() {
@@ -86,6 +87,9 @@ func (f *Follower) begin() error {
 	}
 	if err = f.beginWatch(); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil // the lock file was whole before the store was made
+	}
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	f.lock, err = directory.Lock(f.FS, f.Dir, true, f.Timeout)
 	return err
