@@ -236,6 +236,23 @@ func TestRecordLockInTheWay(t *testing.T) {
 	wantHolder(t, w, Holds)
 }
 
+// TestHolderThatCannotBeSeen: a holder that cannot be seen because the system refuses it a lock is told, where others may watch:
+// they would take it that there is none.
+func TestHolderThatCannotBeSeen(t *testing.T) {
+	name, w := watched(t)
+	f, err := os.Open(name) // for which no exclusive lock is granted
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, at := range []int64{heldByte, hiddenByte} {
+		if err := (&osLock{f: f, name: name}).mark(at); !errors.Is(err, unix.EBADF) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+	wantHolder(t, w, Nobody)
+}
+
 // TestShareFails: those who watch find out that a holder could not share, or else the holder does that they do not.
 func TestShareFails(t *testing.T) {
 	name, w := watched(t)

@@ -51,9 +51,13 @@ func mapShared(f *os.File, prot int) (page []byte, err error) {
 
 // holdByte locks a byte of a lock file, or lets go of several. The lock is that of the open file.
 func holdByte(f *os.File, how int16, at, n int64) error {
-	return control(f, func(fd int) error {
+	err := control(f, func(fd int) error {
 		return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: how, Start: at, Len: n})
 	})
+	if err == unix.EINVAL { // a system that does not know such locks
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return err
 }
 
 // byteHeld reports whether somebody else has a byte locked in such a way that f could not lock it so.
@@ -66,14 +70,17 @@ func byteHeld(f *os.File, how int16, at int64) (bool, error) {
 // show lets Watch know that the lock is held.
 func (l *osLock) show() error { return l.mark(heldByte) }
 
-// mark locks a byte for Watch to find. Where that cannot be had Watch cannot either; but if somebody else has a lock
-// there, as whoever may read the file can, Watch would say what is not so.
+// mark locks a byte for Watch to find. Where that cannot be had by anybody Watch fails, too; but if somebody else has a
+// lock there, as whoever may read the file can, or the system has none left, Watch would say what is not so.
 func (l *osLock) mark(at int64) error {
 	err := holdByte(l.f, unix.F_WRLCK, at, 1)
-	if (err == unix.EAGAIN || err == unix.EACCES) && control(l.f, shareable) == nil {
+	switch {
+	case err == nil || errors.Is(cmp.Or(control(l.f, shareable), err), errors.ErrUnsupported):
+		return nil
+	case err == unix.EAGAIN || err == unix.EACCES:
 		return &LockedError{Path: l.name}
 	}
-	return nil
+	return &fs.PathError{Op: "lock a byte of", Path: l.name, Err: err}
 }
 
 // Share implements Sharer.
@@ -160,6 +167,9 @@ func (osFS) Watch(name string) (Watch, error) {
 	info, err := f.Stat()
 	if err == nil && info.Size() < lockBytes { // it was never held
 		err = errors.ErrUnsupported
+	}
+	if err == nil {
+		err = control(f, shareable) // what fails elsewhere may be that there are no such locks
 	}
 	if err == nil {
 		err = holdByte(f, unix.F_RDLCK, watchByte, 1)
