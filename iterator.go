@@ -122,7 +122,7 @@ func (it *Iterator) Value() ([]byte, error) {
 	return it.it.Value()
 }
 
-// Err returns the error that ended the iteration, nil at a regular end.
+// Err returns the error that ended the iteration, nil at a regular end. After Close it is ErrTxClosed: use what Close returns.
 func (it *Iterator) Err() error {
 	if it.err != nil || it.it == nil {
 		return it.err

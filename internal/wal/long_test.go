@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -62,6 +63,9 @@ func TestLogVersions(t *testing.T) {
 	fs.StopJournal()
 	for size, want := range map[int]uint32{lengthUnit: 1, frame.MaxShortBytes: 1, frame.MaxShortBytes + lengthUnit: 2} {
 		for _, mapped := range []bool{false, true} {
+			if mapped && !arena.CanDetach { // no log is mapped there
+				continue
+			}
 			num := uint64(size)
 			var s *Segment
 			if mapped {
