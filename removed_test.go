@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,42 @@ func TestRemovedLater(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); left() > most; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d files are left of %d tables: %v", left(), db.Stats().Tables, m.Files())
+		}
+	}
+}
+
+// TestLeftOverIsRemovedLater: what an earlier run has left, and cannot be removed, keeps nobody from opening the store, and goes
+// when it can be.
+func TestLeftOverIsRemovedLater(t *testing.T) {
+	for _, name := range []string{"000900.sst", "000900.tmp", "000001.log", "MANIFEST-000001", "MANIFEST-000900", "RESERVE"} {
+		for _, made := range []bool{false, true} {
+			m := memfs.New()
+			m.StopJournal()
+			if made {
+				db := openAt(t, "/db", &cairn.Options{FS: m})
+				put(t, db, "a", "1")
+				check(t, db.Close())
+			} else {
+				check(t, m.MkdirAll("/db"))
+			}
+			check(t, m.WriteFile("/db/"+name, nil))
+			faults := faultfs.New(m)
+			fails := faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: name, Sticky: true, Do: faultfs.Fail(syscall.EACCES)})
+			db := openAt(t, "/db", &cairn.Options{FS: faults})
+			put(t, db, "b", "2")
+			if fails.Fired() == 0 {
+				t.Errorf("%s, a store %v: nobody has tried to remove it", name, made)
+			}
+			faults.Heal()
+			there := func() bool { return slices.Contains(m.Files(), "/db/"+name) }
+			for deadline := time.Now().Add(time.Minute); there() && name != "RESERVE"; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%s stays: %v", name, m.Files())
+				}
+			}
+			if check(t, db.Close()); there() {
+				t.Errorf("%s is left by Close", name)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@
 package directory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +99,9 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // when it was opened. Unknown ones are never touched, nor are files that something else
 // has made under names like ours, nor what is needed all the same, if needed is not nil. Before it
 // removes the first one that an earlier state may need it calls confirm, if that is not nil; if that finds
-// no space, for which those that went before have made room as far as they could, these stay.
+// no space, for which those that went before have made room as far as they could, these stay. What cannot be removed, as
+// where another program has it open, stays, too: nothing depends on that it is gone, as a crash may leave all of it at any
+// moment. If that is all that was amiss the error is a *LeftError, or nil where more is removed after what is needed.
 func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool, confirm func() error) error {
 	garbage := manifest.Obsolete(names, s, needed)
 	for _, name := range names {
@@ -108,6 +111,7 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 	}
 	earlierNeeds := manifest.EarlierNeeds(names, s)
 	var later []string
+	left := new(LeftError)
 	for _, name := range garbage {
 		t, num := base.ParseFileName(name)
 		name = filepath.Join(dir, name)
@@ -116,28 +120,66 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 		}
 		if confirm != nil && earlierNeeds(t, num) {
 			later = append(later, name)
-		} else if err := remove(fsys, name); err != nil {
+		} else if err := left.remove(fsys, name); err != nil {
 			return err
 		}
 	}
-	if len(later) == 0 {
-		return nil
-	}
-	err := confirm()
-	if errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
-		return nil
-	}
-	for _, name := range later {
-		if err == nil {
-			err = remove(fsys, name)
+	if len(later) > 0 {
+		err := confirm()
+		if errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
+			err, later = nil, nil
+		}
+		for _, name := range later {
+			if err == nil {
+				err = left.remove(fsys, name)
+			}
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	if left.Err == nil || needed != nil {
+		return nil
+	}
+	return left
 }
 
-func remove(fsys vfs.FS, name string) error {
-	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// LeftError says which files could not be removed. Their names are not used again.
+type LeftError struct {
+	Paths []string
+	Err   error // of the first
+}
+
+func (e *LeftError) Error() string { return "remove what an earlier run has left: " + e.Err.Error() }
+
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// remove removes a file, or notes that it cannot be, unless that is because the directory has gone.
+func (e *LeftError) remove(fsys vfs.FS, name string) error {
+	err := fsys.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if g, ok := fsys.(vfs.Guard); ok {
+		if moved := g.Check(); moved != nil {
+			return moved
+		}
+	}
+	if e.Err = cmp.Or(e.Err, err); filepath.Base(name) != base.FileName(base.FileReserve, 0) { // which is used as it is
+		e.Paths = append(e.Paths, name)
+	}
+	return nil
+}
+
+// Later hands what a Clean that err is the error of could not remove to again, if nothing else was amiss, and returns err if
+// something was.
+func Later(err error, again func(path string)) error {
+	left, ok := err.(*LeftError)
+	if !ok {
 		return err
+	}
+	for _, path := range left.Paths {
+		again(path)
 	}
 	return nil
 }

@@ -266,16 +266,25 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestCleanFails: a file that cannot be removed is an error, one that cannot be looked at stays.
+// TestCleanFails: a file that cannot be removed, or looked at, stays; the others go. Those that are not used again are handed on.
 func TestCleanFails(t *testing.T) {
-	for _, name := range []string{"000014.tmp", "000003.log"} {
-		_, faults, s, names := store(t)
+	for _, name := range []string{"000014.tmp", "RESERVE", "000003.log"} {
+		disk, faults, s, names := store(t)
 		faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: name, Do: faultfs.Fail(fs.ErrPermission)})
 		confirm := func() error { return nil }
-		if err := Clean(faults, "/db", s, names, nil, confirm); !errors.Is(err, fs.ErrPermission) {
+		var again []string
+		err := Clean(faults, "/db", s, names, nil, confirm)
+		if !errors.Is(err, fs.ErrPermission) || Later(err, func(path string) { again = append(again, path) }) != nil {
 			t.Errorf("%s cannot be removed: %v", name, err)
 		}
-		disk, faults, s, names := store(t)
+		if want := []string{"/db/" + name}; !slices.Equal(again, want) && (name != "RESERVE" || again != nil) {
+			t.Errorf("%v is to be removed later, want %v", again, want)
+		}
+		names, err = disk.List("/db")
+		if err != nil || len(names) != len(kept)+1 || !slices.Contains(names, name) {
+			t.Errorf("%s cannot be removed, and %v is left: %v", name, names, err)
+		}
+		disk, faults, s, names = store(t)
 		faults.Add(faultfs.Rule{Kinds: faultfs.Read, Name: name, Do: faultfs.Fail(syscall.EIO)})
 		if err := Clean(faults, "/db", s, names, nil, confirm); err != nil {
 			t.Errorf("%s cannot be read: %v", name, err)

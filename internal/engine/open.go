@@ -111,9 +111,9 @@ func (e *Engine) openToWrite(made int) error {
 	case err != nil:
 		return err
 	case missing:
-		return e.create(made, names)
+		return directory.Later(e.create(made, names), e.tables.NotRemoved)
 	}
-	return e.load(state, names)
+	return directory.Later(e.load(state, names), e.tables.NotRemoved)
 }
 
 func (e *Engine) openReadOnly() error {
