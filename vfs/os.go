@@ -35,9 +35,13 @@ func (osFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY)
 
 func (osFS) OpenReadWrite(name string) (File, error) { return openFile(name, os.O_RDWR) }
 
-func (osFS) Remove(name string) error { return os.Remove(name) }
+func (osFS) Remove(name string) error {
+	return patiently(inUse, func() error { return os.Remove(name) })
+}
 
-func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (osFS) Rename(oldname, newname string) error {
+	return patiently(inUse, func() error { return os.Rename(oldname, newname) })
+}
 
 func (osFS) Link(oldname, newname string) error { return os.Link(oldname, newname) }
 
@@ -187,6 +191,20 @@ const (
 	transientTries = 100
 	transientPause = time.Millisecond
 )
+
+// Where a file that another program has open keeps its name, as a scanner has on Windows whatever is written, a change of names
+// is tried again after a millisecond, two, four and so on, for two seconds in all.
+const longestPause = 1024 * time.Millisecond
+
+// patiently returns the error of change, which is tried again for as long as its errors pass.
+func patiently(passes func(error) bool, change func() error) error {
+	err := change()
+	for pause := time.Millisecond; err != nil && pause <= longestPause && passes(err); pause *= 2 {
+		time.Sleep(pause)
+		err = change()
+	}
+	return err
+}
 
 // writeAll writes all of p or returns how much it wrote and why not more.
 func writeAll(w io.WriterAt, p []byte, off int64) (int, error) {

@@ -40,6 +40,8 @@ func systemNoSpace(error) bool { return false }
 
 func transient(error) bool { return false }
 
+func inUse(error) bool { return false }
+
 func lockHandle(*os.File, bool) error { return errors.ErrUnsupported }
 
 func unlockHandle(*os.File) error { return nil }

@@ -65,6 +65,12 @@ func systemNoSpace(err error) bool {
 
 func transient(error) bool { return false }
 
+// inUse reports whether a name could not be changed, or taken away, because somebody has the file open without FILE_SHARE_DELETE,
+// or, in place of which a file should come, at all.
+func inUse(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
+}
+
 // lockOffset lies beyond any content: a Windows lock also forbids reading the
 // bytes it covers, and losers want to read who holds it.
 const lockOffset = 0x7fffffff

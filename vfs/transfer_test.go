@@ -131,3 +131,24 @@ func FuzzHolder(f *testing.F) {
 		}
 	})
 }
+
+// TestPatiently: what may pass is tried again, what does not is the error at once.
+func TestPatiently(t *testing.T) {
+	busy, gone := errors.New("busy"), errors.New("gone")
+	for _, c := range []struct {
+		fails []error
+		want  error
+		tries int
+	}{{nil, nil, 1}, {[]error{busy, busy}, nil, 3}, {[]error{gone}, gone, 1}, {[]error{busy, gone, busy}, gone, 2}} {
+		tries := 0
+		err := patiently(func(err error) bool { return err == busy }, func() error {
+			if tries++; tries > len(c.fails) {
+				return nil
+			}
+			return c.fails[tries-1]
+		})
+		if err != c.want || tries != c.tries {
+			t.Errorf("%v: %v after %d tries, want %v after %d", c.fails, err, tries, c.want, c.tries)
+		}
+	}
+}

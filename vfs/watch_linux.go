@@ -31,7 +31,7 @@ var mayShare = map[int64]bool{
 func shareable(fd int) error {
 	var fsys unix.Statfs_t
 	err := unix.Fstatfs(fd, &fsys)
-	if err == nil && !mayShare[int64(fsys.Type)] {
+	if err == nil && !(sharesWords && mayShare[int64(fsys.Type)]) {
 		err = errors.ErrUnsupported
 	}
 	return err
