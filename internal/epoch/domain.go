@@ -9,7 +9,8 @@ import (
 
 // scanShare bounds the cost of Retire: it scans the slots only once per
 // 1/scanShare of their number, so that ten thousand open snapshots do not make
-// each Retire a walk over all of them.
+// each Retire a walk over all of them. Collect, which evictions of pages call too, is not
+// bounded so: it scans at each call while something waits.
 const scanShare = 64
 
 // fewRetired functions are run without allocating anything for them.
