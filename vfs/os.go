@@ -157,6 +157,9 @@ func (o *osFile) Close() error { return o.f.Close() }
 
 func (o *osFile) Sync() error { return o.wrap("sync", datasync(o)) }
 
+// Shorten implements Shortener.
+func (o *osFile) Shorten(n int64) error { return o.f.Truncate(n) }
+
 func (o *osFile) Preallocate(off, n int64) error {
 	if off < 0 || n < 0 || off+n < off {
 		return o.wrap("preallocate", fs.ErrInvalid)

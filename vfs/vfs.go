@@ -163,6 +163,13 @@ type Fetcher interface {
 	Fetch(from, to int64)
 }
 
+// Shortener is a File that can be cut. It is optional.
+type Shortener interface {
+	// Shorten gives back what is behind the first n bytes, of which the file has more, and its space. After a crash all
+	// of it may be there again. Nobody has mapped it.
+	Shorten(n int64) error
+}
+
 // Cacher is a File that knows what of it is in memory. It is optional.
 type Cacher interface {
 	// Cached reports whether the system has the first n bytes in memory, so that to write

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -51,8 +52,8 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 // SyncParents begins to make the entry of the store's directory durable, and those of
 // its parents, beside whatever else is done, and returns what waits for the outcome. It
 // does so for every store that is made, also where the directory was there: an Open
-// that failed may have made it, or the caller a moment ago. Further up than that, what
-// cannot be synced is not ours.
+// that failed may have made it, or the caller a moment ago, and those above it. Further up than what
+// was made now, what nobody may sync, or its file system cannot, is not ours.
 func SyncParents(fsys vfs.FS, dir string, made int) (wait func() error) {
 	outcome := make(chan error, 1)
 	go func() { outcome <- syncParents(fsys, dir, made) }()
@@ -64,12 +65,17 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 		dir = filepath.Dir(dir)
 		err := fsys.SyncDir(dir)
 		switch {
-		case err == nil || i > 0 && i >= made || made == 0 && errors.Is(err, fs.ErrPermission):
+		case err == nil || i >= made && mayNotSync(err):
 		default:
 			return fmt.Errorf("make directory of the store: %w", err)
 		}
 	}
 	return nil
+}
+
+// mayNotSync reports whether err says that a directory cannot be synced by us, or at all, whenever it is tried.
+func mayNotSync(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }
 
 // Lock takes the lock, waiting up to timeout. A read-only Open shares it, where it cannot be watched (package follow); it does not

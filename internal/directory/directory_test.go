@@ -84,11 +84,16 @@ func TestSyncParents(t *testing.T) {
 		{0, "", nil, false},
 		{0, "b", syscall.EIO, true}, // the store's directory may have been made a moment ago
 		{0, "b", fs.ErrPermission, false},
-		{0, "a", syscall.EIO, false},
+		{0, "a", syscall.EIO, true}, // so may the one above it
+		{0, "a", syscall.EMFILE, true},
+		{0, "a", fs.ErrPermission, false},
+		{0, "/", syscall.EINVAL, false},
 		{1, "b", fs.ErrPermission, true},
-		{1, "a", syscall.EIO, false},
+		{1, "a", syscall.EIO, true},
+		{1, "a", fs.ErrPermission, false},
 		{2, "a", syscall.EIO, true},
-		{2, "/", syscall.EIO, false},
+		{2, "/", syscall.EIO, true},
+		{2, "/", errors.ErrUnsupported, false},
 		{3, "/", fs.ErrPermission, true},
 	} {
 		_, disk := newDisk(t, "/a/b/db")
@@ -281,7 +286,7 @@ func TestCleanFails(t *testing.T) {
 			t.Errorf("%v is to be removed later, want %v", again, want)
 		}
 		names, err = disk.List("/db")
-		if err != nil || len(names) != len(kept)+1 || !slices.Contains(names, name) {
+		if err != nil || len(names) != len(kept)+len(ofOthers)+1 || !slices.Contains(names, name) {
 			t.Errorf("%s cannot be removed, and %v is left: %v", name, names, err)
 		}
 		disk, faults, s, names = store(t)

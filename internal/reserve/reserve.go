@@ -111,15 +111,31 @@ func foreign(f vfs.File) bool {
 	return err != nil && err != io.EOF || !base.MayBeOurs(base.FileReserve, head[:n])
 }
 
-// Shrink leaves no more than so many bytes aside, if more were. If even that fails, none
-// are: Hold tries again.
+// Shrink leaves no more than so many bytes aside, if more were. Where the file cannot be cut it is made anew, and others
+// can come between; if even that fails, none are: Hold tries again.
 func (s *Space) Shrink(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bytes <= bytes {
 		return
 	}
-	if s.remove() > 0 {
+	if !s.cut(bytes) && s.remove() > 0 {
 		_ = s.grow(bytes)
 	}
+}
+
+// cut makes the file as short as that, and reports whether it could.
+func (s *Space) cut(bytes int64) bool {
+	f, err := s.fs.OpenReadWrite(s.name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if short, ok := f.(vfs.Shortener); !ok || err != nil || size < s.bytes || short.Shorten(bytes) != nil {
+		return false
+	}
+	s.bytes = bytes
+	s.aside.Store(bytes)
+	return true
 }

@@ -165,3 +165,37 @@ func TestNoneCanBePutAside(t *testing.T) {
 		}
 	}
 }
+
+// takesAll is a file system where somebody takes all that is free when a file is removed.
+type takesAll struct{ *memfs.FS }
+
+func (f takesAll) Remove(name string) error {
+	err := f.FS.Remove(name)
+	f.SetCapacity(f.Used() + 1)
+	return err
+}
+
+// TestShrinkKeepsItsPart: what stays put aside is never let go of.
+func TestShrinkKeepsItsPart(t *testing.T) {
+	m := memfs.New()
+	m.MkdirAll("d")
+	s := New(takesAll{m}, "d/RESERVE")
+	if err := s.Hold(1<<20, nothing); err != nil {
+		t.Fatal(err)
+	}
+	before := m.Used()
+	s.Shrink(300_000)
+	if gave := before - m.Used(); s.aside.Load() != 300_000 || gave < 700_000 || s.Release() != 300_000 {
+		t.Errorf("%d bytes were given back, %d are said to be aside", gave, s.aside.Load())
+	}
+	f := faultfs.New(m)
+	m.SetCapacity(0)
+	s = New(f, "d/RESERVE")
+	if err := s.Hold(1<<20, nothing); err != nil {
+		t.Fatal(err)
+	}
+	f.Add(faultfs.Rule{Kinds: faultfs.Preallocate, Do: faultfs.Fail(errors.ErrUnsupported)})
+	if s.Shrink(300_000); s.aside.Load() != 300_000 || s.Release() != 300_000 {
+		t.Errorf("where it cannot be cut: %d bytes are aside", s.aside.Load())
+	}
+}

@@ -46,6 +46,15 @@ func (h *file) Preallocate(off, n int64) error {
 	return h.fs.do(e, func() error { return h.inner.Preallocate(off, n) })
 }
 
+// Shorten implements vfs.Shortener, if the file below does. It is an event of the kind Preallocate, of no bytes.
+func (h *file) Shorten(n int64) error {
+	s, ok := h.inner.(vfs.Shortener)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return h.fs.do(&Event{Kind: Preallocate, Name: h.name, Offset: n}, func() error { return s.Shorten(n) })
+}
+
 func (h *file) Size() (size int64, err error) {
 	err = h.fs.obtain(&Event{Kind: Size, Name: h.name}, func() error {
 		size, err = h.inner.Size()

@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"slices"
@@ -112,6 +113,21 @@ func (h *file) Preallocate(off, n int64) error {
 	f.record(mutation{kind: OpPreallocate, id: h.node.id, off: off, n: n, path: h.name})
 	h.node.data.reserve(off, n)
 	return nil
+}
+
+// Shorten implements vfs.Shortener. No state after a crash has it: what it took away is there again.
+func (h *file) Shorten(n int64) error {
+	f := h.fs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := h.check(true, n, 0)
+	if data := &h.node.data; err == nil && n < data.size {
+		held := data.held
+		data.truncate(n)
+		f.used -= (held - data.held) * chunkBytes
+		return nil
+	}
+	return h.err("shorten", cmp.Or(err, fs.ErrInvalid))
 }
 
 func (h *file) Sync() error {
