@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -192,5 +194,42 @@ func TestDamagedLogSegment(t *testing.T) {
 	})
 	if found < 2 {
 		t.Errorf("damage of %d segments was found", found)
+	}
+}
+
+// TestClosedBesideLogsOfOthers: a store that was closed is opened beside files with names of logs, however large, and whoever may
+// read them, in which there is nothing of it.
+func TestClosedBesideLogsOfOthers(t *testing.T) {
+	for what, data := range map[string][]byte{"no log": b("2026-11-30 a log of others\n"), "of one byte": {0}, "large": nil} {
+		m := memfs.New()
+		m.StopJournal()
+		f := faultfs.New(m)
+		o := &cairn.Options{FS: f, Memory: 1 << 20}
+		db, err := cairn.Open("/db", o)
+		check(t, err)
+		check(t, db.Put(b("key"), b("value")))
+		check(t, db.Close())
+		check(t, m.WriteFile("/db/000777.log", data))
+		if data == nil {
+			file, err := m.OpenReadWrite("/db/000777.log")
+			check(t, err)
+			_, err = file.WriteAt([]byte{0}, 3<<30)
+			check(t, err)
+			check(t, file.Close())
+		} else if len(data) > 1 {
+			f.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "000777.log", Sticky: true, Do: faultfs.Fail(fs.ErrPermission)})
+		}
+		read := f.Add(faultfs.Rule{Kinds: faultfs.Read, Name: "000777.log"})
+		for _, o.ReadOnly = range []bool{true, false} {
+			if db, err = cairn.Open("/db", o); err != nil {
+				t.Errorf("%s, read-only %v: %v", what, o.ReadOnly, err)
+				continue
+			}
+			wantValue(t, db, "key", "value")
+			check(t, db.Close())
+		}
+		if n := read.Seen(); n > 10 {
+			t.Errorf("%s: read %d times", what, n)
+		}
 	}
 }

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -295,4 +298,29 @@ func TestDeletesWhereNothingIsPutAside(t *testing.T) {
 	}
 	soon("put after the deletes", func() error { return db.Put(key(0), value) })
 	check(t, db.Close())
+}
+
+// TestWhereReserveCannotBeOpened: beside a RESERVE that is no file a store puts nothing aside. Where it cannot be opened for a
+// moment a put says so, and a delete goes on.
+func TestWhereReserveCannotBeOpened(t *testing.T) {
+	for _, c := range []struct{ why, want error }{{vfs.ErrNotRegular, nil}, {fs.ErrPermission, nil}, {syscall.EMFILE, syscall.EMFILE}} {
+		m := memfs.New()
+		m.StopJournal()
+		f := faultfs.New(m)
+		rule := f.Add(faultfs.Rule{Kinds: faultfs.Open | faultfs.Create, Name: "RESERVE", Sticky: true, Do: faultfs.Fail(c.why)})
+		db := openAt(t, "/db", &cairn.Options{FS: f})
+		var err error
+		for i := 0; i < 400 && err == nil; i++ {
+			err = db.Put(fmt.Append(nil, "key", i), noise(1000))
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%v: a put: %v", c.why, err)
+		}
+		for i := range 100 { // to the segment that is there, which then holds more than nothing is put aside for
+			check(t, db.Delete(append(fmt.Append(nil, "key", i), noise(1000)...)))
+		}
+		rule.Stop()
+		check(t, db.Put(b("after"), noise(1000)))
+		check(t, db.Close())
+	}
 }

@@ -54,7 +54,7 @@ func holdByte(f *os.File, how int16, at, n int64) error {
 	err := control(f, func(fd int) error {
 		return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: how, Start: at, Len: n})
 	})
-	if err == unix.EINVAL { // a system that does not know such locks
+	if err == unix.EINVAL || err == unix.EPERM { // a system that does not know such locks, or a sandbox that has none
 		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	return err

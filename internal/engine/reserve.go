@@ -91,11 +91,15 @@ func (e *Engine) secure(segment, more int64) (bool, error) {
 	c.mu.Lock()
 	c.preparing = false
 	c.cond.Broadcast()
+	if err == nil {
+		return false, nil
+	}
+	c.triedAt = c.letGo + 1
 	if !reserve.IsFull(err) {
 		return false, err
 	}
-	e.spaceShort.Store(true) // once it rests, its next segment is one for whose flush there is space
-	c.triedAt = c.letGo + 1
+	// Once it rests, its next segment is one for whose flush there is space.
+	e.spaceShort.Store(true)
 	if e.flushErr == nil && e.oldestSealed() != nil { // a flush may have it, and gives it back
 		return false, e.awaitFlush()
 	}

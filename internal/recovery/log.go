@@ -237,15 +237,21 @@ func (r *Log) checkStray(num uint64) error {
 	f, err := r.FS.Open(name)
 	if errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) { // a directory, or a link that leads nowhere
 		return nil
+	} else if r.State.NoLog() && errors.Is(err, fs.ErrPermission) { // ours can be read, as what is needed can
+		return nil
 	} else if err != nil {
 		return fmt.Errorf("open log segment: %w", err)
 	}
 	defer f.Close()
 	head := make([]byte, base.HeadBytes)
-	if n, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
+	n, err := f.ReadAt(head, 0)
+	switch {
+	case err != nil && err != io.EOF:
 		return fmt.Errorf("read log segment %s: %w", name, err)
-	} else if !base.MayBeOurs(base.FileLog, head[:n]) || base.OfAnotherStore(base.FileLog, head[:n], r.Store) {
+	case !base.MayBeOurs(base.FileLog, head[:n]) || base.OfAnotherStore(base.FileLog, head[:n], r.Store):
 		return nil
+	case r.State.NoLog():
+		return wal.NoCommits(f, head[:n], name)
 	}
 	size, err := segmentSize(f, name)
 	if err != nil {
@@ -259,7 +265,7 @@ func (r *Log) checkStray(num uint64) error {
 		r.Arenas.Put(buf)
 		return fmt.Errorf("read log segment %s: %w", name, err)
 	}
-	s, err := wal.LoadStray(buf[:size], name, num, r.Store, r.State.NoLog())
+	s, err := wal.LoadStray(buf[:size], name, num, r.Store)
 	if s == nil {
 		r.Arenas.Put(buf)
 		return err

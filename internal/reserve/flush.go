@@ -61,7 +61,7 @@ func (s *Space) hold(segment int64, use func() error) error {
 		s.given.Store(false)
 		return use()
 	})
-	if held || !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrExist) {
+	if held || !neverPutAside(err) {
 		return err
 	}
 	s.mu.Lock()
@@ -69,6 +69,11 @@ func (s *Space) hold(segment int64, use func() error) error {
 	s.given.Store(false)
 	s.mu.Unlock()
 	return use()
+}
+
+// neverPutAside reports whether an error of Hold says that space cannot be put aside at all, now or later.
+func neverPutAside(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrExist) || errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, fs.ErrPermission)
 }
 
 // Lend gives all of the space back, so that the next segment, which only deletes are for, may take a fifth of it, or

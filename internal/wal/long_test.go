@@ -89,7 +89,7 @@ func TestLogVersions(t *testing.T) {
 			if _, err := Load(bytesFile{data: data}, s.name, rec, storeID, make([]byte, len(data))); !errors.Is(err, base.ErrFormatTooNew) {
 				t.Errorf("a version to come: %v", err)
 			}
-			if stray, err := LoadStray(data, s.name, num, storeID, false); stray != nil || !errors.Is(err, base.ErrFormatTooNew) {
+			if stray, err := LoadStray(data, s.name, num, storeID); stray != nil || !errors.Is(err, base.ErrFormatTooNew) {
 				t.Errorf("a version to come that no manifest names: %v", err)
 			}
 			s.Drop()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -95,8 +96,7 @@ func (s *Loaded) readLink() int64 {
 // proves that the manifest has lost an edit, which is an error: no frame is written before the edit
 // that names its segment is synced. But that of a provisional segment is not, and a power cut may
 // take it away, and the header, too: then what it held is not part of the log, which ends before it.
-// Not so where the manifest is closed, which it is as a whole: that is of an earlier time than any commit.
-func LoadStray(buf []byte, name string, num uint64, store base.ID, closed bool) (*Loaded, error) {
+func LoadStray(buf []byte, name string, num uint64, store base.ID) (*Loaded, error) {
 	rec := Recorded{Num: num, Provisional: true}
 	used := min(len(buf), base.FileHeaderBytes)
 	h, err := base.DecodeFileHeader(buf, base.FileLog, name)
@@ -105,29 +105,54 @@ func LoadStray(buf []byte, name string, num uint64, store base.ID, closed bool) 
 		return nil, err
 	case err != nil && !base.MayBeOurs(base.FileLog, buf):
 		return nil, nil
-	case err == nil && (closed || !h.Provisional || h.Store != store || h.Num != num):
-		return nil, noCommit(buf, name, frame.NewIdentity(h.File))
+	case err == nil && (!h.Provisional || h.Store != store || h.Num != num):
+		return nil, noCommit(bytes.NewReader(buf), name, frame.NewIdentity(h.File))
 	case err == nil:
 		rec.File = h.File
 		if link, _, ok := frame.Decode(buf[used:], frame.NewIdentity(h.File), int64(used)); ok && link.Kind == frame.KindLink {
 			used += int(link.Length)
 		}
 	}
-	if closed || zero(buf[used:]) {
+	if zero(buf[used:]) {
 		return nil, nil
 	}
 	return Torn(name, rec, buf), nil
 }
 
-// noCommit returns an error if the header of a commit is in a file.
-func noCommit(buf []byte, name string, id frame.Identity) error {
-	for off := int64(base.FileHeaderBytes); off < int64(len(buf)); off += frame.Align {
-		h, ok := frame.DecodeHeader(buf[off:], id, off)
-		if ok && (h.Kind == frame.KindCommit || h.Kind == frame.KindIngest) {
-			return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: it is an older one, or its end is missing")
-		}
+// NoCommits looks at a file of the log that begins with head where the manifest, which is whole, says that there is no log, and
+// returns an error if a commit is in it, provisional or not: the manifest is of an earlier time. What has no intact header
+// is nobody's.
+func NoCommits(f io.ReaderAt, head []byte, name string) error {
+	h, err := base.DecodeFileHeader(head, base.FileLog, name)
+	switch {
+	case errors.Is(err, base.ErrFormatTooNew):
+		return err
+	case err != nil:
+		return nil
 	}
-	return nil
+	return noCommit(f, name, frame.NewIdentity(h.File))
+}
+
+// noCommit returns an error if the header of a commit is in a file.
+func noCommit(f io.ReaderAt, name string, id frame.Identity) error {
+	buf := make([]byte, 256<<10)
+	for off := int64(base.FileHeaderBytes); ; {
+		n, err := f.ReadAt(buf, off)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("read log segment %s: %w", name, err)
+		}
+		at := 0
+		for ; at+frame.HeaderBytes <= n; at += frame.Align {
+			h, ok := frame.DecodeHeader(buf[at:n], id, off+int64(at))
+			if ok && (h.Kind == frame.KindCommit || h.Kind == frame.KindIngest) {
+				return base.Corruptf(name, -1, "it holds commits, but the manifest does not name it: it is an older one, or its end is missing")
+			}
+		}
+		if n < len(buf) {
+			return nil
+		}
+		off += int64(at)
+	}
 }
 
 // EachWhole calls each with the payload of every frame of a kind that is whole in the segment, whether the

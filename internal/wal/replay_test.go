@@ -372,14 +372,14 @@ func TestLoadStray(t *testing.T) {
 	b := newBuilder(t)
 	b.segment(2, 0)
 	for _, data := range [][]byte{b.files()[0], b.files()[0][:10]} {
-		if s, err := LoadStray(data, "f", 2, storeID, false); s != nil || err != nil {
+		if s, err := LoadStray(data, "f", 2, storeID); s != nil || err != nil {
 			t.Errorf("a link is no commit: %v, %v", s, err)
 		}
 	}
 	b.commit(0, "a")
 	data := b.files()[0]
 	for _, what := range []string{"whole", "the link is damaged, the commit is there all the same"} {
-		if s, err := LoadStray(data, "f", 2, storeID, false); s != nil || !errors.Is(err, base.ErrCorrupt) {
+		if s, err := LoadStray(data, "f", 2, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
 			t.Errorf("a commit is overlooked (%s): %v, %v", what, s, err)
 		}
 		data[70] ^= 1
@@ -390,27 +390,34 @@ func TestLoadStray(t *testing.T) {
 	}
 	h.Provisional = true
 	copy(data, base.AppendFileHeader(nil, h))
-	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s == nil || s.Linked() || s.Num != 2 {
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() || s.Num != 2 {
 		t.Errorf("a provisional segment: %+v, %v", s, err)
 	}
-	if s, err := LoadStray(data, "f", 2, storeID, true); s != nil || !errors.Is(err, base.ErrCorrupt) {
-		t.Errorf("a provisional segment behind a manifest that was closed: %+v, %v", s, err)
+	noCommits := func(data []byte) error {
+		return NoCommits(bytes.NewReader(data), data[:min(len(data), base.HeadBytes)], "f")
 	}
-	if s, err := LoadStray(data, "f", 2, base.NewID(), false); s != nil || !errors.Is(err, base.ErrCorrupt) {
+	long := slices.Concat(data[:base.FileHeaderBytes], make([]byte, len(data)-base.FileHeaderBytes))
+	if err := noCommits(long); err != nil {
+		t.Errorf("a provisional segment without a commit behind a manifest that was closed: %v", err)
+	}
+	if err := noCommits(data); !errors.Is(err, base.ErrCorrupt) {
+		t.Errorf("a provisional segment behind a manifest that was closed: %v", err)
+	}
+	if s, err := LoadStray(data, "f", 2, base.NewID()); s != nil || !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("a provisional segment of another store: %+v, %v", s, err)
 	}
-	if s, err := LoadStray(data, "f", 3, storeID, false); s != nil || !errors.Is(err, base.ErrCorrupt) {
+	if s, err := LoadStray(data, "f", 3, storeID); s != nil || !errors.Is(err, base.ErrCorrupt) {
 		t.Errorf("a provisional segment of another name: %+v, %v", s, err)
 	}
 	clear(data[:base.FileHeaderBytes])
-	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s == nil || s.Linked() {
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s == nil || s.Linked() {
 		t.Errorf("a segment whose header was lost: %+v, %v", s, err)
 	}
-	if s, err := LoadStray(data, "f", 2, storeID, true); err != nil || s != nil {
-		t.Errorf("a segment whose header was lost behind a manifest that was closed: %+v, %v", s, err)
+	if err := noCommits(data); err != nil {
+		t.Errorf("a segment whose header was lost behind a manifest that was closed: %v", err)
 	}
 	data[0] = 'x'
-	if s, err := LoadStray(data, "f", 2, storeID, false); err != nil || s != nil {
+	if s, err := LoadStray(data, "f", 2, storeID); err != nil || s != nil {
 		t.Errorf("no file of ours: %+v, %v", s, err)
 	}
 }
@@ -506,4 +513,24 @@ func FuzzSegmentReplay(f *testing.F) {
 			t.Fatalf("%d bytes dropped of %d", r.Dropped, len(data))
 		}
 	})
+}
+
+// TestNoCommitsFar: the header of a commit is found wherever it stands, also across the pieces that are read.
+func TestNoCommitsFar(t *testing.T) {
+	head := base.AppendFileHeader(nil, base.FileHeader{Type: base.FileLog, Version: 1, File: base.NewID(), Store: storeID, Num: 2})
+	h, err := base.DecodeFileHeader(head, base.FileLog, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := frame.NewIdentity(h.File)
+	for at := int64(256<<10) - 64; at <= 256<<10+128; at += frame.Align {
+		data := append(bytes.Clone(head), make([]byte, 600<<10)...)
+		frame.Put(data[at:at+int64(frame.PaddedBytes(8))], id, at, 8, frame.Header{Kind: frame.KindCommit, Seq: 1, Count: 1})
+		if err := NoCommits(bytes.NewReader(data), head, "f"); !errors.Is(err, base.ErrCorrupt) {
+			t.Errorf("at %d: %v", at, err)
+		}
+		if err := NoCommits(bytes.NewReader(data[:at]), head, "f"); err != nil {
+			t.Errorf("cut at %d: %v", at, err)
+		}
+	}
 }

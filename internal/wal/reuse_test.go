@@ -62,7 +62,7 @@ func TestReuse(t *testing.T) {
 	}
 	data, err := m.ReadFile(s.name)
 	check(t, err)
-	if stray, err := LoadStray(data, s.name, 5, storeID, false); stray != nil || err != nil {
+	if stray, err := LoadStray(data, s.name, 5, storeID); stray != nil || err != nil {
 		t.Errorf("it holds a commit before it is used: %v, %v", stray, err)
 	}
 	expect("[]")
