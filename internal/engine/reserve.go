@@ -7,14 +7,11 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
 // What a store does when the disk is full, and with the space that is put aside for that (package reserve).
-
-// smallSegmentBytes is the size of a segment where there is no space for another: it
-// seals the one before, so that it can be flushed.
-const smallSegmentBytes = 64 << 10
 
 // diskFull reports whether the last attempt to flush found no space. commit.mu is held.
 func (e *Engine) diskFull() bool {
@@ -154,5 +151,5 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	largest := e.State().LargestMemory()
 	e.commit.mu.Unlock()
 	defer e.commit.mu.Lock()
-	return e.reserve.Lend(smallSegmentBytes, largest)
+	return e.reserve.Lend(segments.SmallBytes, largest)
 }

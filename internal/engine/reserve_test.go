@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -88,7 +89,7 @@ func TestLargeCommitsLeaveTheFlushItsSpace(t *testing.T) {
 	if size, err := prepareFor(e, 1<<20); !errors.Is(err, base.ErrNoSpace) {
 		t.Errorf("a segment of %d bytes was made, %v; the flush needs what is free", size, err)
 	}
-	if size, err := prepareFor(e, 100); err != nil || size != smallSegmentBytes {
+	if size, err := prepareFor(e, 100); err != nil || size != segments.SmallBytes {
 		t.Errorf("a segment of %d bytes was made, %v; not a small one", size, err)
 	}
 }
@@ -120,7 +121,7 @@ func TestDeletesTakeAPart(t *testing.T) {
 	if again() {
 		t.Error("deletes are tried again, though what is left is for a flush")
 	}
-	if size, err := prepareFor(e, smallSegmentBytes+1); !errors.Is(err, base.ErrNoSpace) {
+	if size, err := prepareFor(e, segments.SmallBytes+1); !errors.Is(err, base.ErrNoSpace) {
 		t.Errorf("another of %d bytes: %v", size, err)
 	}
 }

@@ -38,7 +38,7 @@ func (e *Engine) awaitMerge(need int, waited *time.Duration) error {
 	c, start := &e.commit, time.Now()
 	e.stalled.Add(1)
 	e.tight.Add(1)
-	if m := c.mem; m != nil && m.Len() > 0 && (m.Seg.Capacity() > smallSegmentBytes || len(e.State().Version.L0) < manyRuns) {
+	if m := c.mem; m != nil && m.Len() > 0 && (m.Seg.Capacity() > segments.SmallBytes || len(e.State().Version.L0) < manyRuns) {
 		e.beginSmall()
 	}
 	tried, flushes := e.mergeTries, e.flushTries
@@ -74,7 +74,7 @@ func (e *Engine) beginSmall() {
 	}
 	mem, spare := c.mem, c.spare
 	c.preparing, c.spare = true, nil
-	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Size: smallSegmentBytes, Records: smallSegmentBytes/16 + 64}
+	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Size: segments.SmallBytes, Records: segments.SmallBytes/16 + 64}
 	c.mu.Unlock()
 	if spare != nil {
 		e.dropSpare(spare)
@@ -142,7 +142,7 @@ func (e *Engine) shrinkReserve() {
 		return
 	}
 	c.preparing = true // a commit that needs a segment, and space put aside for it, waits
-	needed := max(e.State().LargestMemory(), smallSegmentBytes)
+	needed := max(e.State().LargestMemory(), segments.SmallBytes)
 	if c.spare != nil {
 		needed = max(needed, int64(c.spare.Seg.Capacity()))
 	}

@@ -29,7 +29,7 @@ func (e *Engine) makeRoom(w *Write) (bool, error) {
 		c.moved = false
 	}
 	fits := c.mem != nil && c.mem.Seg.Room(n) && c.mem.Room(count)
-	if fits && c.mem.Seg.Capacity() > smallSegmentBytes {
+	if fits && c.mem.Seg.Capacity() > segments.SmallBytes {
 		return e.secured(w)
 	}
 	need := wal.OverheadBytes + frame.PaddedBytes(n)
@@ -204,32 +204,18 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	c.spare = nil
 	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Long: c.shape.MostLong(need)}
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
-	mayBeSmall := c.mem != nil && c.mem.Seg.Capacity() > smallSegmentBytes
-	mayBeSmaller := !mayBeSmall && e.oldestSealed() == nil // else the flush needs what space there is
+	fit := segments.Fit{Need: need, Count: count, Small: c.mem != nil && c.mem.Seg.Capacity() > segments.SmallBytes, Free: e.removeFiles}
+	fit.Halves = !fit.Small && e.oldestSealed() == nil // else the flush needs what space there is
 	if lent := e.reserve.Lent(); lent > 0 {
 		plan.Size = max(min(plan.Size, int(lent)), (need+4095)&^4095)
 	}
 	largest := e.State().LargestMemory()
+	fit.Make = func(p segments.Plan) (*tree.Memory, error) { return e.newMemory(p, need, largest) }
 	return func() error {
 		if old != nil {
 			e.dropSpare(old)
 		}
-		m, err := e.newMemory(plan, need, largest)
-		if reserve.IsFull(err) {
-			e.removeFiles()
-			m, err = e.newMemory(plan, need, largest)
-		}
-		for least := max(tree.LeastSegment, (need+4095)&^4095); reserve.IsFull(err) && mayBeSmaller && plan.Size > least; {
-			plan.Size, plan.Records = max(plan.Size/2&^4095, least), max(plan.Records/2, count+tree.MinSegment/1024)
-			m, err = e.newMemory(plan, need, largest)
-		}
-		if reserve.IsFull(err) && mayBeSmall {
-			plan.Size = max(smallSegmentBytes, (need+4095)&^4095)
-			plan.Records = max(plan.Size/16, count) + 64
-			if m, err = e.newMemory(plan, need, largest); reserve.IsFull(err) && plan.Size == smallSegmentBytes {
-				m, err = e.segments.Make(plan)
-			}
-		}
+		m, err := e.segments.MakeFitting(plan, fit)
 		if err == nil {
 			m, err = e.shared(m)
 		}

@@ -1,0 +1,42 @@
+package segments
+
+import (
+	"github.com/cairndb/cairn/internal/reserve"
+	"github.com/cairndb/cairn/internal/tree"
+)
+
+// SmallBytes is the size of a segment where there is no space for another: it seals the one before, so that it can be
+// flushed.
+const SmallBytes = 64 << 10
+
+// Fit says what will do where there is no space for a segment as planned.
+type Fit struct {
+	Need, Count int  // bytes and entries of its first commit
+	Halves      bool // one half as large, and so on down to tree.LeastSegment
+	Small       bool // one of SmallBytes, or what the first commit needs; and at last without space for its flush
+	Make        func(p Plan) (*tree.Memory, error)
+	Free        func() // removes what would be removed sooner or later; called before anything smaller is tried
+}
+
+// MakeFitting makes a segment as planned, by f.Make, or one that takes less; where that finds no space either, by Maker.Make.
+func (m *Maker) MakeFitting(p Plan, f Fit) (*tree.Memory, error) {
+	least := (f.Need + 4095) &^ 4095
+	made, err := f.Make(p)
+	if reserve.IsFull(err) {
+		f.Free()
+		made, err = f.Make(p)
+	}
+	for reserve.IsFull(err) && f.Halves && p.Size > max(tree.LeastSegment, least) {
+		p.Size = max(p.Size/2&^4095, tree.LeastSegment, least)
+		p.Records = max(p.Records/2, f.Count+tree.MinSegment/1024)
+		made, err = f.Make(p)
+	}
+	if reserve.IsFull(err) && f.Small {
+		p.Size = max(SmallBytes, least)
+		p.Records = max(p.Size/16, f.Count) + 64
+		if made, err = f.Make(p); reserve.IsFull(err) && p.Size == SmallBytes {
+			made, err = m.Make(p)
+		}
+	}
+	return made, err
+}
