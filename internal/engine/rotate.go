@@ -205,7 +205,11 @@ func (e *Engine) beginSpare(need, count int, fill bool) func() error {
 	plan := segments.Plan{Relaxed: c.shape.MostRelaxed(), Long: c.shape.MostLong(need)}
 	plan.Size, plan.Records = c.shape.Next(need, count, e.cfg.SegmentLimit())
 	fit := segments.Fit{Need: need, Count: count, Small: c.mem != nil && c.mem.Seg.Capacity() > segments.SmallBytes, Free: e.removeFiles}
-	fit.Halves = !fit.Small && e.oldestSealed() == nil // else the flush needs what space there is
+	if !fit.Small && e.oldestSealed() == nil { // else the flush needs what space there is
+		if fit.Halves = tree.MinSegment; e.holdsLittle(int64(need)) { // of more, small tables on a full disk could not be merged
+			fit.Halves = tree.LeastSegment
+		}
+	}
 	if lent := e.reserve.Lent(); lent > 0 {
 		plan.Size = max(min(plan.Size, int(lent)), (need+4095)&^4095)
 	}

@@ -12,7 +12,7 @@ const SmallBytes = 64 << 10
 // Fit says what will do where there is no space for a segment as planned.
 type Fit struct {
 	Need, Count int  // bytes and entries of its first commit
-	Halves      bool // one half as large, and so on down to tree.LeastSegment
+	Halves      int  // one half as large, and so on down to so many bytes; 0: none
 	Small       bool // one of SmallBytes, or what the first commit needs; and at last without space for its flush
 	Make        func(p Plan) (*tree.Memory, error)
 	Free        func() // removes what would be removed sooner or later; called before anything smaller is tried
@@ -26,8 +26,8 @@ func (m *Maker) MakeFitting(p Plan, f Fit) (*tree.Memory, error) {
 		f.Free()
 		made, err = f.Make(p)
 	}
-	for reserve.IsFull(err) && f.Halves && p.Size > max(tree.LeastSegment, least) {
-		p.Size = max(p.Size/2&^4095, tree.LeastSegment, least)
+	for reserve.IsFull(err) && f.Halves > 0 && p.Size > max(f.Halves, least) {
+		p.Size = max(p.Size/2&^4095, f.Halves, least)
 		p.Records = max(p.Records/2, f.Count+tree.MinSegment/1024)
 		made, err = f.Make(p)
 	}

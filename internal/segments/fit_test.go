@@ -20,9 +20,9 @@ func TestMakeFitting(t *testing.T) {
 	}{
 		"enough":                         {Fit{Need: 100}, 1 << 20, 1 << 20, nil, 1 << 20},
 		"nothing smaller":                {Fit{Need: 100}, 1 << 20, 1<<20 - 1, nil, 0},
-		"halves":                         {Fit{Need: 100, Halves: true}, 1 << 20, 300 << 10, []int{512 << 10, 256 << 10}, 256 << 10},
-		"down to the least":              {Fit{Need: 100, Halves: true}, 1 << 20, 100 << 10, []int{512 << 10, 256 << 10, 128 << 10}, 0},
-		"down to the first commit":       {Fit{Need: 300 << 10, Halves: true}, 1 << 20, 310 << 10, []int{512 << 10, 300 << 10}, 300 << 10},
+		"halves":                         {Fit{Need: 100, Halves: tree.LeastSegment}, 1 << 20, 300 << 10, []int{512 << 10, 256 << 10}, 256 << 10},
+		"down to the least":              {Fit{Need: 100, Halves: tree.LeastSegment}, 1 << 20, 100 << 10, []int{512 << 10, 256 << 10, 128 << 10}, 0},
+		"down to the first commit":       {Fit{Need: 300 << 10, Halves: tree.LeastSegment}, 1 << 20, 310 << 10, []int{512 << 10, 300 << 10}, 300 << 10},
 		"small":                          {Fit{Need: 100, Small: true}, 1 << 20, 64 << 10, []int{64 << 10}, 64 << 10},
 		"small, for the first commit":    {Fit{Need: 70_000, Small: true}, 1 << 20, 80_000, []int{72 << 10}, 72 << 10},
 		"small, without for its flush":   {Fit{Need: 100, Small: true}, 1 << 20, 1, []int{64 << 10}, SmallBytes},

@@ -14,7 +14,7 @@ const (
 	RelaxedSegment = 1 << 20
 )
 
-// LeastSegment is the size of a segment to which puts go, too, where the disk has no space for more.
+// LeastSegment is the size of a segment of a store that holds little, where the disk has no space for more.
 const LeastSegment = MinSegment / 4
 
 // LittleBytes of log are worth neither a table nor space put aside for one.
