@@ -53,7 +53,7 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 // its parents, beside whatever else is done, and returns what waits for the outcome. It
 // does so for every store that is made, also where the directory was there: an Open
 // that failed may have made it, or the caller a moment ago, and those above it. Further up than what
-// was made now, what nobody may sync, or its file system cannot, is not ours.
+// was made now, what we may not sync, or its file system cannot, is not ours.
 func SyncParents(fsys vfs.FS, dir string, made int) (wait func() error) {
 	outcome := make(chan error, 1)
 	go func() { outcome <- syncParents(fsys, dir, made) }()
@@ -65,7 +65,7 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 		dir = filepath.Dir(dir)
 		err := fsys.SyncDir(dir)
 		switch {
-		case err == nil || i >= made && mayNotSync(err):
+		case err == nil || i >= made && i > 0 && !isLost(err) || made == 0 && errors.Is(err, fs.ErrPermission):
 		default:
 			return fmt.Errorf("make directory of the store: %w", err)
 		}
@@ -73,9 +73,10 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 	return nil
 }
 
-// mayNotSync reports whether err says that a directory cannot be synced by us, or at all, whenever it is tried.
-func mayNotSync(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
+// isLost reports whether err, of a sync, says that the device has failed, or that it was not tried, as for want of descriptors:
+// else it is one that this directory can never have, by us or at all, for which systems have many errors.
+func isLost(err error) bool {
+	return errors.Is(err, syscall.EIO) || vfs.IsNoSpace(err) || errors.Is(err, vfs.ErrNotAttempted) && !errors.Is(err, fs.ErrPermission)
 }
 
 // Lock takes the lock, waiting up to timeout. A read-only Open shares it, where it cannot be watched (package follow); it does not

@@ -85,7 +85,9 @@ func TestSyncParents(t *testing.T) {
 		{0, "b", syscall.EIO, true}, // the store's directory may have been made a moment ago
 		{0, "b", fs.ErrPermission, false},
 		{0, "a", syscall.EIO, true}, // so may the one above it
-		{0, "a", syscall.EMFILE, true},
+		{0, "a", fmt.Errorf("%w: %w", vfs.ErrNotAttempted, syscall.EMFILE), true},
+		{0, "a", fmt.Errorf("%w: %w", vfs.ErrNotAttempted, fs.ErrPermission), false},
+		{0, "b", syscall.EINVAL, true},
 		{0, "a", fs.ErrPermission, false},
 		{0, "/", syscall.EINVAL, false},
 		{1, "b", fs.ErrPermission, true},
