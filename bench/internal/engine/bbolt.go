@@ -31,7 +31,7 @@ func bboltSettings(opts Options) []Setting {
 		{"Options.FreelistType = FreelistMapType", "its documentation calls it faster in almost all circumstances, and is to make it the default"},
 	}
 	if !opts.Sync {
-		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit. Making the file and growing it is synced all the same"})
+		set = append(set, Setting{"DB.NoSync = true, NoGrowSync = true", "sync off; the default syncs every commit, and the file within it whenever it grows. Making the file is synced all the same"})
 	}
 	return set
 }
@@ -43,6 +43,7 @@ type bboltStore struct{ db *bbolt.DB }
 func openBbolt(dir string, opts Options) (Store, error) {
 	how := *bbolt.DefaultOptions
 	how.Timeout, how.ReadOnly, how.FreelistType = patience, opts.ReadOnly, bbolt.FreelistMapType
+	how.NoGrowSync = !opts.Sync
 	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &how)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, busy(err)

@@ -27,7 +27,7 @@ func init() {
 func boltdbSettings(opts Options) []Setting {
 	set := []Setting{{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"}}
 	if !opts.Sync {
-		set = append(set, Setting{"DB.NoSync = true", "sync off; the default syncs every commit. Making the file and growing it is synced all the same"})
+		set = append(set, Setting{"DB.NoSync = true, NoGrowSync = true", "sync off; the default syncs every commit, and the file within it whenever it grows. Making the file is synced all the same"})
 	}
 	return set
 }
@@ -38,7 +38,7 @@ type boltdbStore struct{ db *bolt.DB }
 
 func openBoltdb(dir string, opts Options) (Store, error) {
 	how := *bolt.DefaultOptions
-	how.Timeout, how.ReadOnly = patience, opts.ReadOnly
+	how.Timeout, how.ReadOnly, how.NoGrowSync = patience, opts.ReadOnly, !opts.Sync
 	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &how)
 	if errors.Is(err, bolt.ErrTimeout) {
 		return nil, busy(err)

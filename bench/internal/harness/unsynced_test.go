@@ -83,19 +83,46 @@ func TestLongValuesAreCounted(t *testing.T) {
 	}
 }
 
+// TestSyncOffIsOff: what is asked not to sync its commits does not sync the growth of its file
+// within them either. The probe's values make a file grow several times. These are the engines
+// without a background, which may sync what it has merged whenever it likes.
+func TestSyncOffIsOff(t *testing.T) {
+	for _, name := range []string{"boltdb", "bbolt", "lmdb", "tokyo-hash", "tokyo-btree"} {
+		d, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Info.Absent != "" {
+			continue
+		}
+		for _, s := range probed(t, d, false) {
+			if s.Class != result.NoCommit || s.Syncs != 0 {
+				t.Errorf("%s, asked for no syncs: %d of %d commits (%s) are synced, %d calls", name, s.Durable, s.Commits, s.Kind, s.Syncs)
+			}
+		}
+	}
+}
+
 func classesOf(t *testing.T, d engine.Driver) map[workload.CommitKind]result.Class {
 	t.Helper()
+	classes := map[workload.CommitKind]result.Class{}
+	for _, s := range probed(t, d, true) {
+		classes[workload.CommitKind(s.Kind)] = s.Class
+	}
+	return classes
+}
+
+func probed(t *testing.T, d engine.Driver, sync bool) []result.Durability {
+	t.Helper()
 	r := &runner{root: t.TempDir(), plan: &Plan{}}
-	seen, err := r.probe(t.Context(), d, true)
+	seen, err := r.probe(t.Context(), d, sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes := map[workload.CommitKind]result.Class{}
 	for _, s := range seen {
 		if s.Class == result.NotCounted {
 			t.Skip("calls cannot be counted here: ", s.Why)
 		}
-		classes[workload.CommitKind(s.Kind)] = s.Class
 	}
-	return classes
+	return seen
 }
