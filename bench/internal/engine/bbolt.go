@@ -29,6 +29,7 @@ func bboltSettings(opts Options) []Setting {
 	set := []Setting{
 		{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"},
 		{"Options.FreelistType = FreelistMapType", "its documentation calls it faster in almost all circumstances, and is to make it the default"},
+		{"Options.NoFreelistSync = true", "its documentation says that it improves the performance of writes, and etcd sets it: the default writes the list of all free pages with every commit. Its price is that opening the store reads all its pages to find the free ones. Bolt has no such option"},
 	}
 	if !opts.Sync {
 		set = append(set, Setting{"DB.NoSync = true, NoGrowSync = true", "sync off; the default syncs every commit, and the file within it whenever it grows. Making the file is synced all the same"})
@@ -43,7 +44,7 @@ type bboltStore struct{ db *bbolt.DB }
 func openBbolt(dir string, opts Options) (Store, error) {
 	how := *bbolt.DefaultOptions
 	how.Timeout, how.ReadOnly, how.FreelistType = patience, opts.ReadOnly, bbolt.FreelistMapType
-	how.NoGrowSync = !opts.Sync
+	how.NoFreelistSync, how.NoGrowSync = true, !opts.Sync
 	db, err := bbolt.Open(filepath.Join(dir, "bbolt.db"), 0o600, &how)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, busy(err)
