@@ -22,3 +22,7 @@ func registerAbsent(info Info, why, tag string) {
 // nativeMemory divides what a store may use: half to the block cache, half to
 // write buffers.
 func nativeMemory(bytes int64) (cache, buffers int) { return int(bytes / 2), int(bytes / 2) }
+
+// bloomBits are the bits for each key of the Bloom filters that the headers of LevelDB and
+// RocksDB recommend: 10 is what LevelDB's calls a good value, RocksDB's says 9.9.
+const bloomBits = 10

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -42,6 +46,43 @@ func TestNativeRowsAreThere(t *testing.T) {
 			t.Errorf("%s: absent %q, but can be opened: %v", name, d.Info.Absent, d.Open != nil)
 		}
 	}
+}
+
+// What the headers of LevelDB and RocksDB recommend is done, and is said among their settings:
+// a table of the one, and the options of the other, name the filter.
+func TestNativeRowsHaveBloomFilters(t *testing.T) {
+	names := map[string]string{"leveldb": "filter.leveldb.BuiltinBloomFilter2", "rocksdb": "filter_policy=bloomfilter"}
+	natives(t, func(t *testing.T, d Driver) {
+		if names[d.Info.Name] == "" {
+			t.Skip("has no such filter")
+		}
+		for _, opts := range []Options{{}, {Memory: 64 << 20}} {
+			if !slices.ContainsFunc(d.Settings(opts), func(s Setting) bool { return strings.Contains(s.Option, "filter_policy = ") }) {
+				t.Error("is not told among the settings")
+			}
+			dir := t.TempDir()
+			for range 2 { // the second opening makes a table of the log
+				s, err := d.Open(dir, opts)
+				check(t, err)
+				check(t, s.Put(testKey(1), testValue(1)))
+				check(t, s.Close())
+			}
+			if !anyFileHas(t, dir, names[d.Info.Name]) {
+				t.Errorf("%+v: no file names %s", opts, names[d.Info.Name])
+			}
+		}
+	})
+}
+
+func anyFileHas(t *testing.T, dir, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	check(t, err)
+	return slices.ContainsFunc(files, func(name string) bool {
+		content, err := os.ReadFile(name)
+		check(t, err)
+		return bytes.Contains(content, []byte(text))
+	})
 }
 
 func TestLibrarySaysItsVersion(t *testing.T) {

@@ -23,7 +23,8 @@ func init() {
 
 func rocksdbSettings(opts Options) []Setting {
 	set := []Setting{{"in a second process: OpenAsSecondary, max_open_files = -1, TryCatchUpWithPrimary before every get, view and scan",
-		"the documented way to read beside a writer and see its newest commit"}}
+		"the documented way to read beside a writer and see its newest commit"},
+		{"BlockBasedTableOptions.filter_policy = NewBloomFilterPolicy(10)", "table.h: many applications will benefit. The default is none. filter_policy.h calls 9.9 bits a key a good choice; LevelDB has 10 too"}}
 	if opts.Sync {
 		set = append(set, Setting{"WriteOptions.sync = true", "sync on; the default is off, and then the log is still written"})
 	}
@@ -48,9 +49,12 @@ type rocksdbStore struct {
 func openRocksDB(dir string, opts Options) (Store, error) {
 	s := &rocksdbStore{options: grocksdb.NewDefaultOptions(), read: grocksdb.NewDefaultReadOptions(), write: grocksdb.NewDefaultWriteOptions(), lax: grocksdb.NewDefaultWriteOptions()}
 	s.write.SetSync(opts.Sync)
+	table := grocksdb.NewDefaultBlockBasedTableOptions()
+	table.SetFilterPolicy(grocksdb.NewBloomFilterFull(bloomBits))
 	if opts.Memory > 0 {
-		s.limit(opts.Memory)
+		s.limit(table, opts.Memory)
 	}
+	s.options.SetBlockBasedTableFactory(table)
 	if opts.ReadOnly {
 		return openRocksDBSecondary(s, dir)
 	}
@@ -63,13 +67,11 @@ func openRocksDB(dir string, opts Options) (Store, error) {
 	return s, nil
 }
 
-func (s *rocksdbStore) limit(memory int64) {
+func (s *rocksdbStore) limit(table *grocksdb.BlockBasedTableOptions, memory int64) {
 	cache, buffers := nativeMemory(memory)
 	s.cache = grocksdb.NewLRUCache(uint64(cache))
-	table := grocksdb.NewDefaultBlockBasedTableOptions()
 	table.SetBlockCache(s.cache)
 	table.SetCacheIndexAndFilterBlocks(true)
-	s.options.SetBlockBasedTableFactory(table)
 	s.options.SetDbWriteBufferSize(uint64(buffers))
 	s.options.SetWriteBufferSize(uint64(buffers))
 }
