@@ -2,6 +2,8 @@ package harness
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +46,37 @@ func TestAcknowledgedWritesThatAKillTakesAreCounted(t *testing.T) {
 	}
 }
 
+// An engine keeps deletes, and long values, as well as short puts, or it is found out.
+func TestEverySortOfCommitIsLookedForAfterAKill(t *testing.T) {
+	losing := map[string]bool{"survives kills": false, "loses deletes at a kill": true, "loses middling values at a kill": true, "loses long values at a kill": true}
+	for _, c := range crashedCells(t, 500, slices.Sorted(maps.Keys(losing))...) {
+		want := result.OK
+		if losing[c.Engine] {
+			want = result.Void
+		}
+		if c.Status != want || losing[c.Engine] != strings.HasPrefix(c.Reason, "LOST ") {
+			t.Errorf("%s: %s: %s, want %s", c.Engine, c.Status, c.Reason, want)
+		}
+	}
+}
+
 // Commits that were to be durable and are lost are a wrong answer.
 func TestDurableCommitsThatAKillTakesVoidTheCell(t *testing.T) {
+	cells := crashedCells(t, 20, "good", "bbolt")
+	loser, keeper := cells[0], cells[1]
+	if loser.Status != result.Void || !strings.HasPrefix(loser.Reason, "LOST ") || !strings.Contains(loser.Reason, "acknowledged commits when its process was killed (sync=on)") {
+		t.Errorf("what is kept in memory: %s: %s", loser.Status, loser.Reason)
+	}
+	if keeper.Status != result.OK || keeper.Metrics["acknowledged"] == 0 {
+		t.Errorf("bbolt: %s: %s", keeper.Status, keeper.Reason)
+	}
+}
+
+// crashedCells is one round of crash, with syncs.
+func crashedCells(t *testing.T, n int, names ...string) []result.Cell {
+	t.Helper()
 	var drivers []engine.Driver
-	for _, name := range []string{"good", "bbolt"} {
+	for _, name := range names {
 		d, err := engine.Find(name)
 		if err != nil {
 			t.Fatal(err)
@@ -58,16 +87,14 @@ func TestDurableCommitsThatAKillTakesVoidTheCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := NewPlan(drivers, []workload.Workload{w}, workload.Scale{Counts: []int{20}, Sync: []bool{true}, Seed: 1})
+	plan := NewPlan(drivers, []workload.Workload{w}, workload.Scale{Counts: []int{n}, Sync: []bool{true}, Seed: 1})
+	plan.Rounds = 1
 	got, err := Run(t.Context(), plan, Config{Dir: t.TempDir(), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	loser, keeper := got.Cells[0], got.Cells[1]
-	if loser.Status != result.Void || !strings.HasPrefix(loser.Reason, "LOST ") || !strings.Contains(loser.Reason, "acknowledged commits when its process was killed (sync=on)") {
-		t.Errorf("what is kept in memory: %s: %s", loser.Status, loser.Reason)
+	if len(got.Cells) != len(names) {
+		t.Fatalf("%d cells of %d engines", len(got.Cells), len(names))
 	}
-	if keeper.Status != result.OK || keeper.Metrics["acknowledged"] == 0 {
-		t.Errorf("bbolt: %s: %s", keeper.Status, keeper.Reason)
-	}
+	return got.Cells
 }

@@ -104,6 +104,21 @@ func registerFakes() {
 	fake("syncs puts only", func(s *fakeStore) { s.lazyDelete = true })
 	fake("needs repair", func(s *fakeStore) { s.dirtyMark = true })
 	fake("forgets at close", func(s *fakeStore) { s.forget = true })
+	survivor := func(keepDeletes bool, longest int) func(*fakeStore) {
+		return func(s *fakeStore) {
+			s.onPut = func(_ int, key, value []byte) bool { return len(value) > longest || s.save(key, value) }
+			s.onDelete = func(_ int, key []byte) bool {
+				if keepDeletes {
+					os.Remove(filepath.Join(s.dir, string(key)))
+				}
+				return true
+			}
+		}
+	}
+	fake("survives kills", survivor(true, 1<<20))
+	fake("loses deletes at a kill", survivor(false, 1<<20))
+	fake("loses middling values at a kill", survivor(true, 1000))
+	fake("loses long values at a kill", survivor(true, 16<<10))
 	fake("brings back", func(s *fakeStore) {
 		s.onDelete = func(_ int, key []byte) bool { s.graves = append(s.graves, string(key)); return true }
 	})
@@ -230,6 +245,19 @@ func (s *fakeStore) Close() error {
 		}
 	}
 	return nil
+}
+
+// save writes a pair at once, whole or not at all, so that a kill does not take it.
+func (s *fakeStore) save(key, value []byte) bool {
+	unfinished := filepath.Join(s.dir, "litter")
+	err := os.WriteFile(unfinished, value, 0o600)
+	if err == nil {
+		err = os.Rename(unfinished, filepath.Join(s.dir, string(key)))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return true
 }
 
 // litter makes files for as long as the process lives and closes none.

@@ -29,7 +29,7 @@ func init() {
 		Estimate:   crashEstimate,
 		Run:        runCrash,
 		Processes:  true,
-		Commits:    []CommitKind{PutCommits, BatchCommits},
+		Commits:    []CommitKind{PutCommits, DeleteCommits, BatchCommits},
 	})
 	peer.Register("victim", runVictim)
 }
@@ -48,9 +48,10 @@ var crashColumns = []result.Column{
 
 func crashConditions(p Params) []string {
 	return []string{
-		fmt.Sprintf("%d times: a process writes to the store what it can, single puts and after every %d of them a batch of %d pairs, over %d keys again and again, and is killed with SIGKILL after about %d commits were acknowledged", crashKills, crashSingles, crashBatch, crashKeys, p.N/crashKills),
-		"each put and each batch is one commit" + syncCondition(p.Sync) + "; each acknowledgement goes through a pipe to the process that checks",
-		"then the store is opened (reopen, with whatever repair the engine does by itself) and every key compared: lost = acknowledged commits of which some key shows neither them nor a later one; torn = batches of which only a part is there",
+		fmt.Sprintf("%d times: a process writes to the store what it can, single puts, of which every tenth commit is a delete instead, and after every %d of them a batch of %d pairs, over %d keys again and again, and is killed with SIGKILL after about %d commits were acknowledged", crashKills, crashSingles, crashBatch, crashKeys, p.N/crashKills),
+		fmt.Sprintf("values have %d B, those of every tenth commit and of every fifth batch %d B, of every hundredth commit %d B", p.ValueBytes, crashMiddling, crashLong),
+		"each put, each delete and each batch is one commit" + syncCondition(p.Sync) + "; each acknowledgement goes through a pipe to the process that checks",
+		"then the store is opened (reopen, with whatever repair the engine does by itself) and every key compared, those that were deleted too: lost = acknowledged commits of which some key shows neither them nor a later one (a deleted key that is back, too); torn = batches of which only a part is there",
 		"did not open = of the " + strconv.Itoa(crashKills) + " kills, after how many the store did not open or could not be read; the next kill begins with a new store, and the engine has failed; it is void if it lost or tore commits that it was asked to make durable",
 		"kill -9 takes what a process keeps in its own memory; what the kernel holds survives it: this is no loss of power, so an engine that never syncs may lose nothing here",
 	}

@@ -12,13 +12,40 @@ import (
 	"github.com/cairndb/cairn/bench/internal/peer"
 )
 
-// The writer repeats: crashSingles puts, one batch of crashBatch pairs. Commit seq
-// writes its sequence number plus one as the version of its keys.
+// The writer repeats: crashSingles puts, of which one is a delete instead, and one batch of
+// crashBatch pairs. Commit seq writes its sequence number plus one as the version of its keys;
+// that a key is deleted is a version too.
 const (
 	crashSingles = 9
+	crashDelete  = 4 // of the crashSingles
 	crashBatch   = 10
 	crashKeys    = 500
 )
+
+// Engines have other ways with long values than with short ones. Few are long, for the time.
+const (
+	crashMiddling = 4 << 10
+	crashLong     = 64 << 10
+)
+
+// isDelete reports whether commit seq deletes its key.
+func isDelete(seq uint64) bool { return seq%(crashSingles+1) == crashDelete }
+
+// sizeOf returns how long the values of commit seq are; the others have that of the workload.
+func (m *crashModel) sizeOf(seq uint64) int {
+	switch {
+	case seq%100 == 50:
+		return crashLong
+	case seq%10 == 2 || seq%50 == 49: // a put, a batch
+		return crashMiddling
+	}
+	return m.size
+}
+
+// written is the value of a key that commit seq puts.
+func (m *crashModel) written(id, seq uint64) []byte {
+	return m.source.Value(id, seq+1, m.sizeOf(seq))
+}
 
 // crashModel knows which commits were acknowledged and which may have happened.
 type crashModel struct {
@@ -48,6 +75,9 @@ func (m *crashModel) forget() {
 
 // keysOf lists the keys that commit seq writes.
 func keysOf(seq uint64, batches bool) []uint64 {
+	if isDelete(seq) { // what one of the last puts has put
+		seq -= 2 + 2*(seq/10%4)
+	}
 	if !batches || seq%(crashSingles+1) != crashSingles {
 		return []uint64{seq * 7 % crashKeys}
 	}
@@ -143,11 +173,11 @@ func (m *crashModel) countTorn(found []uint64) {
 	}
 }
 
-// versionOf finds which version of a key the store has; 0 is none. The version that
-// should be there is tried first, then those that can be.
+// versionOf finds which version of a key the store has; 0 is that it was never there. The
+// version that should be there is tried first, then those that can be.
 func (m *crashModel) versionOf(r engine.Reader, id uint64) (version uint64, err error) {
 	l := newLookup(func(id uint64, got []byte) error {
-		is := func(v uint64) bool { return bytes.Equal(got, m.source.Value(id, v, m.size)) }
+		is := func(v uint64) bool { return !isDelete(v-1) && bytes.Equal(got, m.written(id, v-1)) }
 		if version = m.floor[id]; version > 0 && is(version) {
 			return nil
 		}
@@ -162,11 +192,27 @@ func (m *crashModel) versionOf(r engine.Reader, id uint64) (version uint64, err 
 	err = r.Get(m.keys.At(int(id)), l.see)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return 0, nil
+		return m.goneSince(id), nil
 	case err != nil:
 		return 0, err
 	}
 	return version, l.answered()
+}
+
+// goneSince returns the version of a key that is not there: that which should be there if it
+// is a delete, or the delete under way at the kill, else the delete before, which one cannot
+// tell from others before it; 0 if there was none.
+func (m *crashModel) goneSince(id uint64) uint64 {
+	floor := m.floor[id]
+	if floor > 0 && !isDelete(floor-1) && isDelete(m.next) && slices.Contains(keysOf(m.next, m.batches), id) {
+		return m.next + 1
+	}
+	for ; floor > 0; floor-- {
+		if isDelete(floor-1) && slices.Contains(keysOf(floor-1, m.batches), id) {
+			return floor
+		}
+	}
+	return 0
 }
 
 func isWrongAnswer(err error) bool {
@@ -208,16 +254,31 @@ func runVictim(self *peer.Self) error {
 
 func (m *crashModel) commit(store engine.Store, seq uint64) error {
 	ids := keysOf(seq, m.batches)
-	if len(ids) == 1 {
-		return store.Put(m.keys.At(int(ids[0])), m.source.Value(ids[0], seq+1, m.size))
+	switch {
+	case isDelete(seq):
+		return deleteIfThere(store, m.keys.At(int(ids[0])))
+	case len(ids) == 1:
+		return store.Put(m.keys.At(int(ids[0])), m.written(ids[0], seq))
 	}
 	_, err := store.(engine.Batcher).PutBatch(func(yield func(key, value []byte) bool) {
 		for _, id := range ids {
-			if !yield(m.keys.At(int(id)), m.source.Value(id, seq+1, m.size)) {
+			if !yield(m.keys.At(int(id)), m.written(id, seq)) {
 				return
 			}
 		}
 	})
+	return err
+}
+
+// deleteIfThere: what a kill has taken cannot be deleted, which is an error to some engines.
+func deleteIfThere(store engine.Store, key []byte) error {
+	err := store.Get(key, func([]byte) error { return nil })
+	if err == nil {
+		err = store.Delete(key)
+	}
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
 	return err
 }
 

@@ -16,8 +16,12 @@ func (m memoryStore) Put(key, value []byte) error {
 	m.mapReader[id] = bytes.Clone(value)
 	return nil
 }
-func (m memoryStore) Delete([]byte) error { return nil }
-func (m memoryStore) Close() error        { return nil }
+func (m memoryStore) Delete(key []byte) error {
+	id, _ := data.ParseKey(key)
+	delete(m.mapReader, id)
+	return nil
+}
+func (m memoryStore) Close() error { return nil }
 func (m memoryStore) PutBatch(pairs engine.Pairs) (string, error) {
 	for k, v := range pairs {
 		m.Put(k, v)
@@ -50,6 +54,9 @@ func TestCrashModelFindsWhatIsMissing(t *testing.T) {
 		"a put rolled back to nothing":      {func(m *crashModel, s memoryStore) { delete(s.mapReader, keysOf(998, true)[0]) }, -1, 1, false},
 		"one key of the last batch missing": {func(m *crashModel, s memoryStore) { m.undoKey(s, 999, keysOf(999, true)[3]) }, 1, 1, false},
 		"the whole last batch missing":      {func(m *crashModel, s memoryStore) { m.undo(s, 999) }, 1, 0, false},
+		"a deleted key is back":             {func(m *crashModel, s memoryStore) { m.undo(s, 994) }, 1, 0, false},
+		"a delete under way and there":      {func(m *crashModel, s memoryStore) { m.next = 1004; m.commit(s, 1004) }, 0, 0, false},
+		"a long value missing":              {func(m *crashModel, s memoryStore) { m.undo(s, 950) }, 1, 0, false},
 		"a version never written":           {func(m *crashModel, s memoryStore) { s.mapReader[3] = m.source.Value(3, 5000, m.size) }, 0, 0, true},
 		"rubbish":                           {func(m *crashModel, s memoryStore) { s.mapReader[3] = []byte("rubbish") }, 0, 0, true},
 	} {
@@ -79,7 +86,11 @@ func (m *crashModel) undoKey(s memoryStore, seq, id uint64) {
 	for before := seq; before > 0; before-- {
 		for _, k := range keysOf(before-1, true) {
 			if k == id {
-				s.mapReader[id] = m.source.Value(id, before, m.size)
+				if isDelete(before - 1) {
+					delete(s.mapReader, id)
+				} else {
+					s.mapReader[id] = m.written(id, before-1)
+				}
 				return
 			}
 		}
