@@ -23,7 +23,7 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 	group, why := newMemoryGroup("/proc", o.Params.Memory)
 	if why != nil {
 		out, err := spawn(ctx, o, limit, launch{})
-		out.Notes = append(out.Notes, "the kernel did not enforce the memory allowed, so the page cache was not bounded: "+why.Error())
+		out.unbounded("the kernel did not enforce the memory allowed, so the page cache was not bounded: " + why.Error())
 		return out, err
 	}
 	defer group.remove()
@@ -36,13 +36,26 @@ func (r *runner) bounded(ctx context.Context, o order, limit time.Duration) (out
 	case err != nil:
 		return out, err
 	case why != nil:
-		out.Notes = append(out.Notes, "the kernel did not enforce the memory allowed: "+why.Error())
+		out.unbounded("the kernel did not enforce the memory allowed: " + why.Error())
 		return out, nil
 	case out.Status != result.OK && group.killed():
 		return overLimit(o.Params, fmt.Sprintf("killed by the kernel: needs more than the %d MiB it is allowed", o.Params.Memory>>20)), nil
 	}
 	out.Notes = append(out.Notes, "the kernel enforced the memory allowed, page cache included ("+group.title+")")
 	return tooSlow(out, o.Params, limit), nil
+}
+
+// unbounded notes why the kernel bounded nothing. What was read from the device is no figure
+// then: it is what the page cache happened not to hold.
+func (o *outcome) unbounded(why string) {
+	o.Notes = append(o.Notes, why)
+	if _, counted := o.Metrics[workload.ReadColumn]; counted {
+		delete(o.Metrics, workload.ReadColumn)
+		if o.NA == nil {
+			o.NA = map[string]string{}
+		}
+		o.NA[workload.ReadColumn] = "the page cache was not bounded, and held what it could"
+	}
 }
 
 // tooSlow turns the outcome of a cell that the kernel bounded, and that took longer than

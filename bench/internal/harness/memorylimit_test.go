@@ -186,6 +186,16 @@ func TestEveryRowSaysWhatBoundedItsMemory(t *testing.T) {
 	}
 }
 
+// What was read from the device is a figure where the kernel bounds the page cache, and for
+// nobody elsewhere, whatever a row has read.
+func TestWhatIsReadIsNoFigureWithoutABound(t *testing.T) {
+	out := outcome{Metrics: map[string]float64{workload.ReadColumn: 0, "uniform": 1}}
+	out.unbounded("no cgroup")
+	if _, there := out.Metrics[workload.ReadColumn]; there || out.NA[workload.ReadColumn] == "" || out.Metrics["uniform"] != 1 || len(out.Notes) != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
 // Only who had all of the patience there is with a bounded cell is too slow for its memory;
 // with a shorter limit a hang stays one.
 func TestAShorterLimitIsNoBound(t *testing.T) {

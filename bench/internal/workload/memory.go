@@ -60,7 +60,7 @@ var memoryColumns = []result.Column{
 	{Key: "zipf", Title: "get zipf", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "pairs", Title: "scan pairs", Group: "time", Unit: result.NanosPerOp, Ranked: true},
 	{Key: "mixed", Title: "gets and puts", Group: "time", Unit: result.NanosPerOp, Ranked: true, Writes: true},
-	{Key: "uniform_read", Title: "read per uniform get", Group: "space", Unit: result.Bytes, Ranked: true},
+	{Key: ReadColumn, Title: "read per uniform get", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk_allocated", Title: "disk allocated", Group: "space", Unit: result.Bytes, Ranked: true},
 	{Key: "disk", Title: "disk apparent", Group: "space", Unit: result.Bytes, Ranked: true},
 }
@@ -157,7 +157,7 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 			return err
 		}
 		if key == "uniform" {
-			recordRead(rec, "uniform_read", before, reads)
+			recordRead(rec, before, reads)
 		}
 	}
 	if walker, ok := store.(engine.PairWalker); ok {
@@ -181,16 +181,17 @@ func (e *expectation) readLarge(rec *Recorder, d engine.Driver, store engine.Sto
 	return err
 }
 
-// recordRead records what the device has read for each of so many operations.
-func recordRead(rec *Recorder, key string, before int64, ops int) {
-	switch n := readUsage().read - before; {
-	case before < 0:
-		rec.None(notCounted, key)
-	case n == 0:
-		rec.None("the page cache held what was read", key)
-	default:
-		rec.Set(key, float64(n)/float64(ops))
+// ReadColumn is what the device has read for each uniform get. It is a figure, nothing
+// included, where the kernel bounds the page cache, and for nobody elsewhere.
+const ReadColumn = "uniform_read"
+
+// recordRead records what the device has read since before for each of so many operations.
+func recordRead(rec *Recorder, before int64, ops int) {
+	if before < 0 {
+		rec.None(notCounted, ReadColumn)
+		return
 	}
+	rec.Set(ReadColumn, float64(readUsage().read-before)/float64(ops))
 }
 
 func uniform(n, reads int, seed uint64) []int32 {

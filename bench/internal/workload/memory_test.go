@@ -56,3 +56,17 @@ func TestTheGoRuntimeHasMemoryForTheData(t *testing.T) {
 		}
 	}
 }
+
+// Reading nothing from the device is the best figure there is, not none: a round without one
+// left the other rounds to be the store's median, or made a worse store the best.
+func TestReadingNothingIsAFigure(t *testing.T) {
+	before := readUsage().read
+	if before < 0 {
+		t.Skip("not counted here")
+	}
+	rec := NewRecorder(t.TempDir())
+	recordRead(rec, before, 1<<40)
+	if got, known := rec.Metrics[ReadColumn]; !known || got > 1 || len(rec.NA) != 0 {
+		t.Errorf("what has read nothing: %v, %v", rec.Metrics, rec.NA)
+	}
+}
