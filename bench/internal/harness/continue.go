@@ -58,6 +58,7 @@ func sameRun(before, run *result.Run) error {
 		differ("the program", before.Build, run.Build),
 		differ("the machine", []any{m.OS, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.Kernel}, []any{n.OS, n.Arch, n.CPU, n.Cores, n.MemoryBytes, n.Kernel}),
 		differ("the file system of the data", m.Filesystem, n.Filesystem),
+		differ("the read-ahead of its disk", m.ReadAhead, n.ReadAhead),
 		differ("the environment", m.Environment, n.Environment),
 		differ("the data", before.Data, run.Data),
 		differ("what is written back between cells", before.Settled, run.Settled),

@@ -26,7 +26,7 @@ func Machine(dir string) (result.Machine, error) {
 		Kernel: firstLine("/proc/sys/kernel/osrelease"), CPU: cpuModel(),
 		Cores: runtime.GOMAXPROCS(0), MemoryBytes: memoryBytes(),
 		Load: loadAverages(), Environment: environment(),
-		Filesystem: name, Volatile: volatile, SyncDelay: delay,
+		Filesystem: name, Volatile: volatile, ReadAhead: readAhead("/sys/dev/block", dir), SyncDelay: delay,
 	}, nil
 }
 

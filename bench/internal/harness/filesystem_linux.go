@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,4 +35,24 @@ func filesystem(dir string) (name string, volatile bool) {
 		return "ramfs", true
 	}
 	return fmt.Sprintf("type 0x%x", uint32(st.Type)), false
+}
+
+// readAhead says how far the kernel reads ahead on the block device under dir, which engines
+// that map their files read with every miss; empty if dir is not on one such device. The queue
+// of a partition is its disk's.
+func readAhead(devices, dir string) string {
+	var st unix.Stat_t
+	if unix.Stat(dir, &st) != nil {
+		return ""
+	}
+	device, err := filepath.EvalSymlinks(filepath.Join(devices, fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))))
+	if err != nil {
+		return ""
+	}
+	for _, of := range []string{device, filepath.Dir(device)} {
+		if kilobytes := firstLine(filepath.Join(of, "queue/read_ahead_kb")); kilobytes != "" {
+			return kilobytes + " KiB"
+		}
+	}
+	return ""
 }

@@ -110,7 +110,7 @@ func (p *printer) conditions() {
 	p.line("  machine    %s/%s %s, %s, %d cores for Go, memory %s, load when it began %s", m.OS, m.Arch, m.Kernel, m.CPU, m.Cores,
 		FormatValue(float64(m.MemoryBytes), result.Bytes), orUnknown(m.Load))
 	p.line("  go         %s %s", m.Go, strings.Join(m.Environment, " "))
-	p.line("  disk       %s; a 4 KiB write with fsync takes %s (median of 15)", orUnknown(m.Filesystem), FormatValue(float64(m.SyncDelay), result.Nanos))
+	p.line("  disk       %s, read-ahead %s; a 4 KiB write with fsync takes %s (median of 15)", orUnknown(m.Filesystem), orUnknown(m.ReadAhead), FormatValue(float64(m.SyncDelay), result.Nanos))
 	if m.Volatile {
 		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
 	}

@@ -43,8 +43,9 @@ type Machine struct {
 	Go          string        `json:"go"`
 	Environment []string      `json:"environment,omitempty"` // GOGC and the like, where set
 	Filesystem  string        `json:"filesystem,omitempty"`
-	SyncDelay   time.Duration `json:"sync_delay_ns"` // median of a 4 KiB write and fsync
-	Volatile    bool          `json:"volatile"`      // the file system is memory: syncs cost nothing and keep nothing
+	ReadAhead   string        `json:"read_ahead,omitempty"` // how far the kernel reads ahead on its device
+	SyncDelay   time.Duration `json:"sync_delay_ns"`        // median of a 4 KiB write and fsync
+	Volatile    bool          `json:"volatile"`             // the file system is memory: syncs cost nothing and keep nothing
 }
 
 // Data is what the engines were fed.

@@ -26,6 +26,7 @@ func apart(a, b *result.Run) []string {
 	add("Go", a.Machine.Go, b.Machine.Go)
 	add("environment", strings.Join(a.Machine.Environment, " "), strings.Join(b.Machine.Environment, " "))
 	add("file system", a.Machine.Filesystem, b.Machine.Filesystem)
+	add("read-ahead of the disk", a.Machine.ReadAhead, b.Machine.ReadAhead)
 	add("seed", a.Data.Seed, b.Data.Seed)
 	add("compressibility of the data", a.Data.Snappy4K, b.Data.Snappy4K)
 	add("rounds", a.Rounds, b.Rounds)

@@ -42,6 +42,7 @@ func machineOf(run *result.Run) []term {
 		{"load at the start", unknown(m.Load)},
 		{"Go", strings.TrimSpace(m.Go + " " + strings.Join(m.Environment, " "))},
 		{"file system", unknown(m.Filesystem)},
+		{"read-ahead of its disk", unknown(m.ReadAhead)},
 		{"one sync", "a write of 4 KiB with fsync takes " + value(float64(m.SyncDelay), result.Nanos) + " (median of 15)"},
 	}
 	if m.MemoryBytes > 0 {
