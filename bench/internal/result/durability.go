@@ -5,8 +5,10 @@ import "strconv"
 // Class says how often an engine synced, by counting system calls.
 type Class string
 
-// Classes. A commit that was acknowledged before a sync that covers it had been
-// made is not durable, however many syncs come later.
+// Classes. A commit that was acknowledged before a sync of a file of the store had been
+// made is not durable, however many syncs come later. That the sync came after what was written,
+// and was of the file it was written to, is not looked at: an engine that syncs an empty file and
+// then writes is taken for one that syncs.
 const (
 	EveryCommit Class = "every commit" // each with a sync of its own before its acknowledgement
 	Grouped     Class = "grouped"      // each before its acknowledgement, one sync serving several

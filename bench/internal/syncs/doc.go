@@ -27,7 +27,10 @@
 // # Invariants
 //
 // A commit counts as durable only if a sync began after its beginning and was let
-// go before its acknowledgement. Whether the sync then succeeds is the engine's to
+// go before its acknowledgement. Which file of the store it is of, and whether what was
+// written was written before it, is not looked at: writes to mapped files are no calls. So a
+// commit that counts as not durable is not, and one that counts as durable is if the engine
+// syncs what it has written. Whether the sync then succeeds is the engine's to
 // see: the result of a call is not known here.
 //
 // # Concurrency
