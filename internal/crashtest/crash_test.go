@@ -11,7 +11,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("crash.seed", 1, "seed of the first run of each workload")
-	longFlag  = flag.Duration("crash.long", 0, "enumerate for so long, spread over the workloads, instead of up to the target")
+	longFlag  = flag.Duration("crash.long", 0, "enumerate for so long, spread over the workloads, instead of up to the target; TestGenerations and TestKilledRecovery: a tenth of it")
 	saveFlag  = flag.String("crash.save", "", "directory to keep the files of a failing image in")
 	perTarget = flag.Int("crash.images", 2900, "distinct images per workload, a tenth of them nested")
 )

@@ -9,7 +9,8 @@
 // be durable. Enumerate materialises what a power cut may leave at every point of
 // the journal, opens the store on each image and judges it against the history
 // (Judge). Faults fails every operation of a workload in turn. Flips damages every
-// byte of a store's files.
+// byte of a store's files. What the processes that have one store one after another leave is drawn,
+// not enumerated (TestGenerations, TestKilledRecovery).
 //
 // # The oracle
 //

@@ -51,26 +51,26 @@ func NewEnumeration(w *Workload, seed uint64) *Enumeration {
 
 // Failure is a crash image that broke a promise. Its message says how to get there.
 type Failure struct {
-	Workload *Workload
-	Start    uint64 // seed of the enumeration
-	Seed     uint64 // of the run
-	At       int
-	Choice   memfs.Choice
-	Outer    string // crash in recovery: what it recovered from
-	Image    *memfs.FS
-	Ops      []memfs.Op // the last mutations before the crash
-	Err      error
+	Test   string // what found it, as -run takes it
+	Start  uint64 // seed of the enumeration
+	Seed   uint64 // of the run
+	At     int
+	Choice memfs.Choice
+	Outer  string // crash in recovery: what it recovered from
+	Image  *memfs.FS
+	Ops    []memfs.Op // the last mutations before the crash
+	Err    error
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
 func (f *Failure) Error() string {
-	s := fmt.Sprintf("workload %s, run seed %d%s, crash after %d mutations, choice %s: %v\nlast mutations:",
-		f.Workload.Name, f.Seed, f.Outer, f.At, f.Choice, f.Err)
+	s := fmt.Sprintf("%s, run seed %d%s, crash after %d mutations, choice %s: %v\nlast mutations:",
+		f.Test, f.Seed, f.Outer, f.At, f.Choice, f.Err)
 	for _, op := range f.Ops {
 		s += "\n\t" + op.String()
 	}
-	return s + "\nrepeat: go test ./internal/crashtest -run 'TestCrash/" + f.Workload.Name + "$' -crash.seed=" + fmt.Sprint(f.Start) +
+	return s + "\nrepeat: go test ./internal/crashtest -run '" + f.Test + "$' -crash.seed=" + fmt.Sprint(f.Start) +
 		"\n(the interleaving of goroutines may differ; -crash.save=DIR keeps the image)"
 }
 
@@ -193,7 +193,7 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 		v.e.Reused++
 	}
 	m := Moment{At: at, Complete: c == memfs.Everything()}
-	x := &examination{h: v.r.History, m: m, image: image, written: written, relaxed: v.r.relaxed,
+	x := &examination{h: v.r.History, m: m, image: image, written: written, options: v.r.options,
 		silent: v.e.Workload.Failing || v.outer != "", partial: v.e.Workload.Mapped}
 	if v.outer != "" {
 		v.e.Nested++
@@ -205,7 +205,7 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 	if err == nil {
 		return nil
 	}
-	return &Failure{Workload: v.e.Workload, Start: v.e.Seed, Seed: v.seed, At: at, Choice: c, Outer: v.outer, Image: pristine, Ops: lastOps(v.j, at), Err: err}
+	return &Failure{Test: "TestCrash/of/" + v.e.Workload.Name, Start: v.e.Seed, Seed: v.seed, At: at, Choice: c, Outer: v.outer, Image: pristine, Ops: lastOps(v.j, at), Err: err}
 }
 
 func lastOps(j *memfs.Journal, at int) []memfs.Op {

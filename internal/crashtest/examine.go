@@ -3,6 +3,7 @@ package crashtest
 import (
 	"fmt"
 
+	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -13,7 +14,7 @@ type examination struct {
 	m       Moment
 	image   *memfs.FS
 	written []place // frames of commits before anything was lost
-	relaxed bool
+	options cairn.Options
 	silent  bool // O6 does not apply: frames of failed commits, or a drop reported before
 	partial bool // half a frame may have been stored
 	found   *Found
@@ -23,7 +24,7 @@ type examination struct {
 func (x *examination) run(thorough bool) error {
 	before := x.image.Clone()
 	before.StopJournal()
-	s, err := Open(x.image, x.relaxed)
+	s, err := openAs(x.image, x.options)
 	if err != nil {
 		return fmt.Errorf("O1: %w", err)
 	}
@@ -64,7 +65,7 @@ func (x *examination) judge(s *Store, before *memfs.FS) (err error) {
 
 // again opens the store once more and expects the same contents.
 func (x *examination) again(want []Pair) error {
-	s, err := Open(x.image, x.relaxed)
+	s, err := openAs(x.image, x.options)
 	if err != nil {
 		return fmt.Errorf("O7: second open: %w", err)
 	}

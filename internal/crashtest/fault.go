@@ -214,7 +214,7 @@ func (a *afflicted) powerCut() error {
 	for i, c := range []memfs.Choice{memfs.SyncedOnly(), memfs.Random(uint64(a.fault.At)), memfs.SyncedOnly().EntriesKept()} {
 		image := a.Disk.Crash(c)
 		image.StopJournal()
-		x := &examination{h: a.History, m: Moment{At: at}, image: image, relaxed: a.relaxed, silent: true}
+		x := &examination{h: a.History, m: Moment{At: at}, image: image, options: a.options, silent: true}
 		if err := x.run(i == 0); err != nil {
 			return fmt.Errorf("then a power cut, %v: %w", c, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -30,6 +31,7 @@ type Run struct {
 	StayOpen bool
 
 	relaxed bool
+	options cairn.Options // of the next Open
 	store   *Store
 	mu      sync.Mutex
 	rand    *rand.Rand
@@ -50,7 +52,7 @@ func NewRun(w *Workload, seed uint64) *Run {
 
 func newRunOn(disk *memfs.FS, relaxed bool) *Run {
 	return &Run{
-		Disk: disk, Faults: faultfs.New(disk), History: new(History), relaxed: relaxed,
+		Disk: disk, Faults: faultfs.New(disk), History: new(History), relaxed: relaxed, options: optionsOf(relaxed),
 		rand: rand.New(rand.NewPCG(1, 0xC0A5)),
 	}
 }
@@ -86,16 +88,22 @@ func (r *Run) Open() bool {
 	if r.store != nil {
 		return true
 	}
-	s, err := Open(r.Faults, r.relaxed)
+	s, err := openAs(r.Faults, r.options)
 	if !r.note("Open", err) {
 		return false
 	}
+	r.resume(s)
+	r.History.Synced(r.History.Acknowledged(), r.At()) // Open has seen to that
+	return true
+}
+
+// resume goes on with a store that has just been opened.
+func (r *Run) resume(s *Store) {
 	r.store = s
 	r.History.Resolve(r.At(), func(key string) (string, bool) {
 		value, there, err := s.Get(key)
 		return value, there || !r.note("Get", err)
 	})
-	return true
 }
 
 // Close closes the store, if it is open.

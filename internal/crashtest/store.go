@@ -26,12 +26,19 @@ func init() { wal.AheadBytes, tree.LongCommit = 8<<10, 8<<10 }
 type Store struct{ db *cairn.DB }
 
 // Open opens the store in Dir.
-func Open(fsys vfs.FS, relaxed bool) (*Store, error) {
-	o := &cairn.Options{FS: fsys}
+func Open(fsys vfs.FS, relaxed bool) (*Store, error) { return openAs(fsys, optionsOf(relaxed)) }
+
+func optionsOf(relaxed bool) (o cairn.Options) {
 	if relaxed {
 		o.Durability = cairn.Relaxed
 	}
-	return open(o)
+	return o
+}
+
+// openAs opens the store in Dir with options; what they leave open is as usual here.
+func openAs(fsys vfs.FS, o cairn.Options) (*Store, error) {
+	o.FS = fsys
+	return open(&o)
 }
 
 // OpenReadOnly opens the store in Dir for reading.
@@ -40,7 +47,9 @@ func OpenReadOnly(fsys vfs.FS) (*Store, error) {
 }
 
 func open(o *cairn.Options) (*Store, error) {
-	o.Memory = memory
+	if o.Memory == 0 {
+		o.Memory = memory
+	}
 	if o.SyncInterval == 0 {
 		o.SyncInterval = time.Hour
 	}
