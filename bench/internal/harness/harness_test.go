@@ -153,7 +153,8 @@ func TestEveryColumnHasAFigureOrAReason(t *testing.T) {
 			}
 			for _, col := range got.Workloads[0].Columns {
 				v, has := c.Metrics[col.Key]
-				if has && v == 0 && c.Engine != "good" && col.Unit != result.AllocsPerOp && col.Unit != result.BytesPerOp && col.Unit != result.Number {
+				maybe := col.Unit == result.AllocsPerOp || col.Unit == result.BytesPerOp || col.Unit == result.Number || col.Key == workload.ReadColumn // all of a small set stays in the kernel's memory
+				if has && v == 0 && c.Engine != "good" && !maybe {
 					t.Errorf("%s %s %s: a zero", suite, c.Engine, col.Key)
 				}
 				if has == (c.NA[col.Key] != "") {
