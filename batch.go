@@ -10,8 +10,8 @@ import (
 // Batch collects writes that DB.Write commits as one, in the order they were
 // given. It copies what it is given, to memory of its own that Options.Memory does
 // not count: use a transaction, or many batches, for more than memory should hold. A
-// Batch is for one goroutine at a time, and what is added while it is written is not: the next DB.Write of it tells
-// (ErrBatchChanged). It must not be copied: a copy of one that holds
+// Batch is for one goroutine at a time. What is added to it while it is written is left out, and the next DB.Write of it
+// says so (ErrBatchChanged). It must not be copied: a copy of one that holds
 // something is the same batch.
 type Batch struct {
 	_       noCopy

@@ -73,8 +73,8 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 	return nil
 }
 
-// isLost reports whether err, of a sync, says that the device has failed, or that it was not tried, as for want of descriptors:
-// else it is one that this directory can never have, by us or at all, for which systems have many errors.
+// isLost reports whether err, of a sync, says that the device has failed, or that it was not tried, as for want of descriptors.
+// Any other says that this directory cannot be synced, by us or at all: systems have many errors for that.
 func isLost(err error) bool {
 	return errors.Is(err, syscall.EIO) || vfs.IsNoSpace(err) || errors.Is(err, vfs.ErrNotAttempted) && !errors.Is(err, fs.ErrPermission)
 }

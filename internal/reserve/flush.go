@@ -96,7 +96,7 @@ func (s *Space) Lent() int64 { return s.lent.Load() }
 // Holds reports whether space is put aside for the flush of a segment of so many bytes, or none can be.
 func (s *Space) Holds(segment int64) bool { return s.aside.Load() >= ForFlush(segment) }
 
-// lacks reports whether the disk is known not to have what a segment and the space for the flush of another, or itself, take. What is
+// lacks reports whether the disk is known not to have what a segment and the flush of one of flushed bytes take. What is
 // put aside already need not be let go of then, and held anew, which others could come between.
 func (s *Space) lacks(segment, flushed int64) bool {
 	s.mu.Lock()

@@ -18,7 +18,7 @@ func manyRangeDeletes(parts [][]byte, count, most int) bool {
 		for len(part) > 0 {
 			e, size := frame.DecodeEntry(part)
 			if size == 0 {
-				return true // looked at closely there
+				return true // what is no entry is refused where they are many
 			}
 			if e.Kind == base.KindRangeDelete {
 				n++

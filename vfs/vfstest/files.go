@@ -235,6 +235,32 @@ func preallocate(x *fixture) {
 	}
 }
 
+func shorten(x *fixture) {
+	f := x.create("a", "abc")
+	s, ok := f.(vfs.Shortener)
+	if !ok {
+		return
+	}
+	const long, short = 1 << 20, 1 << 16
+	if err := f.Preallocate(0, long); errors.Is(err, errors.ErrUnsupported) {
+		x.write(f, string(make([]byte, long-3)), 3)
+	} else {
+		x.ok(err)
+	}
+	x.ok(s.Shorten(short))
+	x.size(f, short)
+	x.holds("a", "abc"+string(make([]byte, short-3)))
+	info, err := x.fs.Stat(x.path("a"))
+	x.ok(err)
+	if info.Allocated >= long {
+		x.Fatalf("%d bytes are allocated", info.Allocated)
+	}
+	x.ok(f.Close())
+	if s.Shorten(1) == nil {
+		x.Fatal("a closed file was cut")
+	}
+}
+
 func allocatedBytes(x *fixture) {
 	f := x.create("a", string(bytes.Repeat([]byte("x"), 20000)))
 	x.ok(f.Sync()) // delayed allocation ends here

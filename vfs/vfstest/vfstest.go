@@ -38,6 +38,7 @@ var suite = []struct {
 	{"Sync", syncFile},
 	{"UseAfterClose", useAfterClose},
 	{"Preallocate", preallocate},
+	{"Shorten", shorten},
 	{"Allocated", allocatedBytes},
 	{"RemoveFile", removeFile},
 	{"RemoveOpenFile", removeOpenFile},

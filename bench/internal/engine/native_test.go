@@ -54,7 +54,7 @@ func TestNativeRowsHaveBloomFilters(t *testing.T) {
 	names := map[string]string{"leveldb": "filter.leveldb.BuiltinBloomFilter2", "rocksdb": "filter_policy=bloomfilter"}
 	natives(t, func(t *testing.T, d Driver) {
 		if names[d.Info.Name] == "" {
-			t.Skip("has no such filter")
+			return // recommends none
 		}
 		for _, opts := range []Options{{}, {Memory: 64 << 20}} {
 			if !slices.ContainsFunc(d.Settings(opts), func(s Setting) bool { return strings.Contains(s.Option, "filter_policy = ") }) {
