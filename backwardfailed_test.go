@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn"
-	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // TestIteratorOverAFailingCommit: an iterator that goes backward stands on a key while a
@@ -17,7 +16,7 @@ func TestIteratorOverAFailingCommit(t *testing.T) {
 	for _, records := range []int{1000, 1007, 7000} { // of the last there is no order; in that of 1007 the commit stands where one that is not to be seen is shown
 		for _, valueBefore := range []bool{false, true} {
 			t.Run(fmt.Sprintf("records=%d/valueBefore=%v", records, valueBefore), func(t *testing.T) {
-				fs := &gatedFS{memfs.New(), newGate(), newGate()}
+				fs := newGatedFS("never")
 				db := openAt(t, "/db", &cairn.Options{FS: fs, Memory: 2 << 20})
 				t.Cleanup(fs.log.open)
 				b := cairn.NewBatch()
@@ -32,7 +31,7 @@ func TestIteratorOverAFailingCommit(t *testing.T) {
 				}
 				fs.log.armed.Store(true)
 				failed := make(chan error, 1)
-				go func() { failed <- db.Put([]byte("m"), []byte("new")) }()
+				go func() { failed <- db.Put([]byte("m"), []byte("never")) }()
 				<-fs.log.hit
 				check(t, db.View(func(tx *cairn.Tx) error {
 					return overFailing(tx, valueBefore, func() error { fs.log.open(); return <-failed })

@@ -44,11 +44,16 @@ func (g *gate) pass() bool {
 	return true
 }
 
-// gatedFS has a gate for a write to the log, which then fails, and one for a read of
+// gatedFS has a gate for the write to the log that contains fails, which then fails, and one for a read of
 // a table by a commit that is being validated.
 type gatedFS struct {
 	vfs.FS
 	log, table *gate
+	fails      []byte
+}
+
+func newGatedFS(fails string) *gatedFS {
+	return &gatedFS{memfs.New(), newGate(), newGate(), []byte(fails)}
 }
 
 type gatedFile struct {
@@ -71,8 +76,7 @@ func (f *gatedFS) Open(name string) (vfs.File, error) {
 }
 
 func (f *gatedFile) WriteAt(p []byte, off int64) (int, error) {
-	filling := len(bytes.TrimLeft(p, "\x00")) == 0 // a spare segment, in the background
-	if strings.HasSuffix(f.name, ".log") && !filling && f.fs.log.pass() {
+	if strings.HasSuffix(f.name, ".log") && bytes.Contains(p, f.fs.fails) && f.fs.log.pass() {
 		return 0, syscall.EIO
 	}
 	return f.File.WriteAt(p, off)
@@ -89,7 +93,7 @@ func (f *gatedFile) ReadAt(p []byte, off int64) (int, error) {
 // commit P that was pending. P's write failed, its sequence went to another commit Q,
 // and T took Q for what it had validated: it committed over a value that Q had changed.
 func TestValidationAcrossAFailedWrite(t *testing.T) {
-	fs := &gatedFS{memfs.New(), newGate(), newGate()}
+	fs := newGatedFS("never")
 	db := openAt(t, "/db", &cairn.Options{FS: fs, Memory: 1 << 20})
 	t.Cleanup(func() { // or Close waits for ever, where the test fails
 		fs.log.open()
@@ -125,7 +129,7 @@ func TestValidationAcrossAFailedWrite(t *testing.T) {
 
 	result := make(chan error, 2)
 	fs.log.armed.Store(true)
-	go func() { result <- db.Put(b("p"), b("1")) }()
+	go func() { result <- db.Put(b("p"), b("never")) }()
 	<-fs.log.hit // P has its sequence
 	fs.table.armed.Store(true)
 	committed := make(chan error, 1)
@@ -151,7 +155,7 @@ func TestValidationAcrossAFailedWrite(t *testing.T) {
 // its sequence has been given to another: the key has the value it had before.
 func TestScansAfterAFailedWrite(t *testing.T) {
 	const n = 1000
-	fs := &gatedFS{memfs.New(), newGate(), newGate()}
+	fs := newGatedFS("never")
 	db := openAt(t, "/db", &cairn.Options{FS: fs})
 	t.Cleanup(fs.log.open)
 	key := func(i int) []byte { return fmt.Appendf(nil, "key%05d", i) }
