@@ -18,11 +18,6 @@ func TestAsleep(t *testing.T) {
 	cfg := indexTestConfig(t.TempDir(), 64<<20)
 	cfg.SyncInterval = 50 * time.Millisecond
 	e := mustOpen(t, cfg)
-	awaited := func() bool {
-		e.commit.mu.Lock()
-		defer e.commit.mu.Unlock()
-		return e.commit.awaited
-	}
 	synced := func() bool {
 		e.commit.mu.Lock()
 		defer e.commit.mu.Unlock()
@@ -33,13 +28,13 @@ func TestAsleep(t *testing.T) {
 		return e.commit.mem.Seg.Synced() == end
 	}
 	for round := range 3 {
-		eventually(t, "asleep", func() bool { return awaited() && e.asleep.Load() })
+		eventually(t, "asleep", func() bool { return e.syncer.Awaits() && e.asleep.Load() })
 		for i := range 400 * round { // of the last round there is enough for a table
 			if err := commitOne(e, base.KindPut, indexTestKey(i), make([]byte, 1000)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if round > 0 && awaited() {
+		if round > 0 && e.syncer.Awaits() {
 			t.Error("the syncer still waits")
 		}
 		eventually(t, "synced", synced)

@@ -37,7 +37,8 @@ func (e *Engine) startBackground() {
 	if e.follower != nil {
 		loops = append(loops, func() { e.follower.Poll(e.stopped) })
 	} else {
-		loops = append(loops, e.flusher, e.compactor, e.keeper, e.syncer)
+		syncer := func() { e.syncer.Run(e.cfg.SyncInterval, e.asleepAfter, e.stopped.Done()) }
+		loops = append(loops, e.flusher, e.compactor, e.keeper, syncer)
 	}
 	for _, loop := range loops {
 		e.background.Add(1)
@@ -138,7 +139,7 @@ func (e *Engine) backgroundError(err error) {
 		kind = report.EventNoSpace
 		e.removeFiles()
 	}
-	e.emit(report.Event{Kind: kind, Err: err})
+	e.events.Emit(report.Event{Kind: kind, Err: err})
 }
 
 // sleepUntil waits for d, or until woken, or until the store stops, and reports whether
@@ -287,8 +288,8 @@ func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 		e.merger.Withdraw(tables, err)
 		return err
 	}
-	e.counters.CompactedBytes.Add(tree.SizeOf(tables))
-	e.emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+	e.events.CompactedBytes.Add(tree.SizeOf(tables))
+	e.events.Emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)
 	return nil
 }
@@ -341,43 +342,6 @@ func (e *Engine) keepSpare() {
 		prepare := e.beginSpare(0, 0, true)
 		e.background.Go(func() { prepare() })
 	}
-}
-
-// syncer makes relaxed commits durable every SyncInterval, or every millisecond if that is less.
-func (e *Engine) syncer() {
-	every := max(e.cfg.SyncInterval, time.Millisecond)
-	t := time.NewTicker(every)
-	defer t.Stop()
-	q := pace.Quiet{Long: pace.RestAfter}
-	for {
-		select {
-		case <-e.stopped.Done():
-			return
-		case <-t.C:
-		}
-		seq := e.Visible()
-		if err := e.syncWritten(); err != nil {
-			continue
-		}
-		if q.Look(seq, false); q.Idle(e.asleepAfter) && e.awaitCommit(seq) {
-			t.Reset(every)
-		}
-	}
-}
-
-// awaitCommit waits for a commit, if there is none after seq, or until the store stops, and reports whether it did.
-func (e *Engine) awaitCommit(seq uint64) bool {
-	e.commit.mu.Lock()
-	wait := e.commit.nextSeq == seq+1
-	e.commit.awaited = wait
-	e.commit.mu.Unlock()
-	if wait {
-		select {
-		case <-e.stopped.Done():
-		case <-e.wakeSync:
-		}
-	}
-	return wait
 }
 
 // syncWritten syncs what has been written, beside the rounds of commits.

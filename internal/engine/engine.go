@@ -50,6 +50,7 @@ type Engine struct {
 	writes  recycle.Buffer  // of the last large transaction
 	fitting compact.Fitting // guarded by merging
 	pace    pace.Pace
+	syncer  pace.Syncer
 	stalled atomic.Int32 // commits that wait for room
 	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
 	awaited atomic.Bool  // one has waited since the flush that is under way began
@@ -65,7 +66,7 @@ type Engine struct {
 	segments segments.Maker
 
 	// Guarded by commit.mu.
-	handles    map[uint64]*tree.Handle
+	handles    tree.Handles
 	flushErr   error  // why the last attempt to flush failed
 	flushTries uint64 // how many have ended
 	mergeTries uint64 // how many compactions have ended, or were not found, that a commit may have waited for
@@ -80,18 +81,16 @@ type Engine struct {
 
 	background   sync.WaitGroup
 	removing     sync.WaitGroup // of files, at the end of Close
-	events       sync.WaitGroup // that emitAside tells of
 	stop         context.CancelFunc
 	stopped      context.Context
 	stopIndexing context.CancelFunc // before Close makes tables that nobody reads
 	wake         chan struct{}      // the keeper's
 	wakeMerge    chan struct{}      // the compactor's
-	wakeSync     chan struct{}      // the syncer's
 	wakeFlush    chan struct{}      // the flusher's, where it waits to try again
 	spaceShort   atomic.Bool        // the last attempt to make a segment found no space
 	restShort    atomic.Bool        // the last merge of everything did
 
-	counters report.Counters
+	events   report.Emitter
 	recovery report.RecoveryStats
 }
 
@@ -101,7 +100,7 @@ func (e *Engine) path(t base.FileType, num uint64) string {
 
 // newState makes a State. commit.mu is held.
 func (e *Engine) newState(layers []*tree.Layer, v *manifest.Version) *tree.State {
-	return tree.NewState(layers, v, func(m *base.TableMeta) *tree.Handle { return e.handles[m.Num] })
+	return tree.NewState(layers, v, e.handles.Of)
 }
 
 func signal(ch chan struct{}) {
@@ -132,7 +131,7 @@ func (e *Engine) Config() *config.Config { return &e.cfg }
 func (e *Engine) Tables() *tablefiles.Files { return e.tables }
 
 // CountHeapCopy counts a value that was copied because too much is pinned.
-func (e *Engine) CountHeapCopy() { e.counters.HeapCopies.Add(1) }
+func (e *Engine) CountHeapCopy() { e.events.HeapCopies.Add(1) }
 
 // CountWrites counts n bytes more (less, if negative) that transactions hold on the
 // Go heap, of what they have written or read, to the budget.

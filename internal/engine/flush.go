@@ -33,8 +33,8 @@ func (e *Engine) flushOldest() (did bool, err error) {
 		return true, fmt.Errorf("flush: %w", err)
 	}
 	if layers[0].Mem != nil { // those of a large transaction were written, and counted, before
-		e.counters.FlushedBytes.Add(tree.SizeOf(tables))
-		e.emit(report.Event{Kind: report.EventFlush, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+		e.events.FlushedBytes.Add(tree.SizeOf(tables))
+		e.events.Emit(report.Event{Kind: report.EventFlush, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	}
 	if long {
 		e.shrinkReserve() // to what ordinary memtables need

@@ -63,7 +63,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 	c := &e.commit
 	edit, first := tablefiles.Sequence(runs, tables, c.nextSeq), c.nextSeq
 	for _, h := range tables {
-		e.counters.CommittedBytes.Add(h.Meta.RawBytes)
+		e.events.CommittedBytes.Add(h.Meta.RawBytes)
 	}
 	c.nextSeq += uint64(w.Count)
 	end, sum := c.lastEnd()
@@ -79,9 +79,7 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 		tree.Keep(runs)
 		tree.HandOver(runs, tables)
 		e.tables.Private.Bytes.Add(-tree.SizeOf(tables))
-		for _, t := range tables {
-			e.handles[t.Meta.Num] = t
-		}
+		e.handles.Add(tables)
 		rs := e.State()
 		e.publish(e.newState(rs.WithBelow(mem, l), rs.Version))
 	}, Failed: func(err error) {

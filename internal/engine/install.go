@@ -77,9 +77,7 @@ func (e *Engine) show(edit *manifest.Edit, ordinal uint64, tables []*tree.Handle
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, h := range tables {
-		e.handles[h.Meta.Num] = h
-	}
+	e.handles.Add(tables)
 	e.publish(e.newState(e.State().Without(flushed), e.ledger.State().Version))
 	e.retireFiles(edit, ordinal, flushed)
 	c.edited++

@@ -64,9 +64,9 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 		e.restShort.Store(false)
 		e.setFlushError(nil) // what a flush could not do is done: who waits for it goes on
 		merged := sealed.OfTables(tree.SizeOf(tables))
-		e.counters.CompactedBytes.Add(merged)
-		e.counters.FlushedBytes.Add(tree.SizeOf(tables) - merged)
-		e.emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})
+		e.events.CompactedBytes.Add(merged)
+		e.events.FlushedBytes.Add(tree.SizeOf(tables) - merged)
+		e.events.Emit(report.Event{Kind: report.EventFlush, Level: manifest.Bottom, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	}
 	return err == nil, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cairndb/cairn/internal/indexer"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/internal/pace"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/segments"
@@ -40,10 +41,13 @@ func Open(cfg config.Config) (*Engine, error) {
 
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
-		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: map[uint64]*tree.Handle{},
-		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
+		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: tree.Handles{},
+		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
+	e.events.Logger, e.events.OnEvent = cfg.Logger, cfg.OnEvent
 	e.pace.Config = &e.cfg
+	e.syncer = pace.Syncer{Commits: &e.commit.mu, Newest: func() uint64 { return e.commit.nextSeq - 1 }, Visible: e.Visible, Sync: e.syncWritten}
+	e.syncer.Init()
 	e.writes.Count = func(n int64) { e.count(arena.ClassKept, n) }
 	e.fitting = compact.Fitting{Free: e.freeSpace, Shrink: e.shrinkReserve}
 	e.Init(cfg.Memory/8, func(delta int64) { e.budget.Add(arena.ClassMemtable, delta) })
@@ -56,12 +60,12 @@ func newEngine(cfg config.Config) *Engine {
 	}
 	e.tables.NotRemoved = func(path string) { e.obsolete.Again(obsolete.File{Path: path}) }
 	e.merger.View, e.merger.Tables, e.merger.MustStop = &e.View, e.tables, e.mustStop
-	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.emit
+	e.indexer.View, e.indexer.Tables, e.indexer.Emit = &e.View, e.tables, e.events.Emit
 	e.drowsiness = drowsy
 	e.indexer.Init()
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison, e.ledger.Edited = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow, e.shown.Edited
 	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
-	e.logs.Failed = func(err error) { e.emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
+	e.logs.Failed = func(err error) { e.events.Emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.segments = segments.Maker{
 		Memory: cfg.Memory, Budget: e.budget, Buffers: e.buffers, Pages: e.pages, Tables: e.tables, Ledger: &e.ledger, Logs: &e.logs,
 		Epochs: e.Epochs, Hurry: e.commit.hurry.Load, Log: &e.commit.log,
@@ -118,7 +122,7 @@ func (e *Engine) openToWrite(made int) error {
 
 func (e *Engine) openReadOnly() error {
 	e.follower = &follow.Follower{
-		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.emit,
+		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.events.Emit,
 		Tell: func(rs *tree.State) {
 			e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
 			e.indexer.Wake()
@@ -211,9 +215,7 @@ func (e *Engine) openTables(state *manifest.State) error {
 		metas = append(metas, meta)
 	}
 	opened, err := e.tables.OpenAll(metas)
-	for _, h := range opened {
-		e.handles[h.Meta.Num] = h
-	}
+	e.handles.Add(opened)
 	return err
 }
 
@@ -222,13 +224,8 @@ func (e *Engine) giveBack() error {
 	e.stop()
 	e.background.Wait()
 	e.closeSegments()
-	var errs []error
 	e.Drop()
-	for _, h := range e.handles {
-		if !h.Closed.Load() {
-			errs = append(errs, h.Reader.Close())
-		}
-	}
+	errs := e.handles.Close()
 	if e.follower != nil {
 		errs = append(errs, e.follower.Close())
 	}

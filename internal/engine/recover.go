@@ -16,9 +16,7 @@ func (e *Engine) recover(names []string) error {
 	start := time.Now()
 	log := e.recoveryLog()
 	err := log.Run(names)
-	for _, h := range append(log.Opened, log.Written...) {
-		e.handles[h.Meta.Num] = h
-	}
+	e.handles.Add(append(log.Opened, log.Written...))
 	if err != nil {
 		e.giveUp(log.Written, err)
 		return err
@@ -33,7 +31,7 @@ func (e *Engine) recover(names []string) error {
 	e.ledger.Opened = state
 	e.publish(e.newState(nil, state.Version))
 	e.recovery.Duration = time.Since(start)
-	e.emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
+	e.events.Emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
 	return nil
 }
 
@@ -46,8 +44,10 @@ func (e *Engine) recoveryLog() *recovery.Log {
 		Together:    e.cfg.TogetherBytes(),
 		NewNum:      e.ledger.TakeNum,
 		NextFileNum: e.ledger.Next,
-		Progress:    func(done, total int64) { e.emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total}) },
-		State:       e.ledger.Opened,
+		Progress: func(done, total int64) {
+			e.events.Emit(report.Event{Kind: report.EventRecovery, Done: done, Total: total})
+		},
+		State: e.ledger.Opened,
 	}
 }
 

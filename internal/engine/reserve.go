@@ -43,7 +43,7 @@ func (e *Engine) removeFiles() {
 
 // holdsLittle reports whether the store, with so many bytes more, holds so little that no space is put aside for it.
 func (e *Engine) holdsLittle(more int64) bool {
-	return e.counters.CommittedBytes.Load()+more+e.State().TableBytes() <= tree.LittleBytes
+	return e.events.CommittedBytes.Load()+more+e.State().TableBytes() <= tree.LittleBytes
 }
 
 // secured reports whether space is put aside for the flush of the active memtable, to which w is about to be added, or

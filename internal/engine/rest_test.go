@@ -378,12 +378,12 @@ func TestSmallMemtablesWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if flushes := e.counters.Flushes.Load(); flushes != 0 {
+	if flushes := e.events.Flushes.Load(); flushes != 0 {
 		t.Errorf("%d flushes between commits", flushes)
 	}
 	release()
-	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 && e.counters.Flushes.Load() > 0 })
-	if flushes := e.counters.Flushes.Load(); flushes != 1 {
+	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 && e.events.Flushes.Load() > 0 })
+	if flushes := e.events.Flushes.Load(); flushes != 1 {
 		t.Errorf("%d flushes, want one merge of everything", flushes)
 	}
 	for i := range n {
@@ -421,7 +421,7 @@ func TestPartOfAMergeFails(t *testing.T) {
 				}
 			}
 			err := e.Close()
-			rested := e.counters.LastError.Load() != nil // before Close got to it: it tried again
+			rested := e.events.LastError.Load() != nil // before Close got to it: it tried again
 			if failed := closing && !rested && rule.Fired() > 0; (err != nil) != failed {
 				t.Errorf("write %d, %d failed: close: %v", at, rule.Fired(), err)
 			}
@@ -532,12 +532,12 @@ func TestMergeOfEverythingIsCounted(t *testing.T) {
 	if _, err := e.flushAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	flushed, compacted := e.counters.FlushedBytes.Load(), e.counters.CompactedBytes.Load()
+	flushed, compacted := e.events.FlushedBytes.Load(), e.events.CompactedBytes.Load()
 	put(2900, 4000) // some are there already: what is hidden is for Close to remove
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	flushed, compacted = e.counters.FlushedBytes.Load()-flushed, e.counters.CompactedBytes.Load()-compacted
+	flushed, compacted = e.events.FlushedBytes.Load()-flushed, e.events.CompactedBytes.Load()-compacted
 	if flushed < 1_000_000 || flushed > 1_400_000 || compacted < 2_700_000 || compacted > 3_300_000 {
 		t.Errorf("flushed %d of 1,100,000 bytes, merged %d of 3,000,000", flushed, compacted)
 	}

@@ -50,7 +50,7 @@ func (e *Engine) awaitMerge(need int, waited *time.Duration) error {
 	e.tight.Add(-1)
 	e.stalled.Add(-1)
 	*waited += time.Since(start)
-	e.counters.StallNanos.Add(int64(time.Since(start)))
+	e.events.StallNanos.Add(int64(time.Since(start)))
 	switch {
 	case e.mergeTries == tried:
 		return reserve.SpaceError(e.flushErr)

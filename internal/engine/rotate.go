@@ -146,9 +146,9 @@ func (e *Engine) stall() error {
 	c.cond.Wait()
 	e.stalled.Add(-1)
 	waited := time.Since(start)
-	e.counters.StallNanos.Add(int64(waited))
+	e.events.StallNanos.Add(int64(waited))
 	if waited > stallEvent {
-		e.emitAside(report.Event{Kind: report.EventStall, Duration: waited})
+		e.events.Aside(report.Event{Kind: report.EventStall, Duration: waited})
 	}
 	return nil
 }

@@ -26,14 +26,14 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
 		PointIndexes: e.budget.UsedBy(arena.ClassIndex),
-		Flushes:      e.counters.Flushes.Load(), Compactions: e.counters.Compactions.Load(),
-		CommittedBytes: e.counters.CommittedBytes.Load(), FlushedBytes: e.counters.FlushedBytes.Load() + e.tables.Private.Flushed.Load(),
-		CompactedBytes: e.counters.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load(),
-		HeapCopies: e.counters.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery, Stalls: time.Duration(e.counters.StallNanos.Load()),
+		Flushes:      e.events.Flushes.Load(), Compactions: e.events.Compactions.Load(),
+		CommittedBytes: e.events.CommittedBytes.Load(), FlushedBytes: e.events.FlushedBytes.Load() + e.tables.Private.Flushed.Load(),
+		CompactedBytes: e.events.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load(),
+		HeapCopies: e.events.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery, Stalls: time.Duration(e.events.StallNanos.Load()),
 	}
 	pages := e.pages.Stats()
 	s.PinnedBytes, s.CacheMisses, s.CacheEvictions = pages.PinnedBytes, pages.Misses, pages.Evictions
-	if p := e.counters.LastError.Load(); p != nil {
+	if p := e.events.LastError.Load(); p != nil {
 		s.BackgroundError = *p
 	}
 	s.AddState(rs)
@@ -54,18 +54,4 @@ func (e *Engine) addCommits(s *report.Stats, rs *tree.State) {
 		}
 	}
 	s.CompactionDebt, s.LoggedBytes = debt, e.commit.logged
-}
-
-// emitAside is emit for those who hold commit.mu.
-func (e *Engine) emitAside(ev report.Event) { e.events.Go(func() { e.emit(ev) }) }
-
-func (e *Engine) emit(ev report.Event) {
-	ev.Time = time.Now()
-	e.counters.Count(ev)
-	if e.cfg.Logger != nil {
-		ev.Log(e.cfg.Logger)
-	}
-	if e.cfg.OnEvent != nil {
-		e.cfg.OnEvent(ev)
-	}
 }

@@ -229,10 +229,10 @@ func resting(e *Engine) bool {
 func TestRestsAfterTheFlush(t *testing.T) {
 	e, want, release := waitsForTheFlush(t)
 	release()
-	eventually(t, "the store is at rest", func() bool { return len(e.State().Layers) == 0 && e.counters.Flushes.Load() > 1 })
+	eventually(t, "the store is at rest", func() bool { return len(e.State().Layers) == 0 && e.events.Flushes.Load() > 1 })
 	e.merging.Lock() // whoever writes tables has counted them
 	defer e.merging.Unlock()
-	if flushes, merges := e.counters.Flushes.Load(), e.counters.Compactions.Load(); flushes != 2 || merges != 0 {
+	if flushes, merges := e.events.Flushes.Load(), e.events.Compactions.Load(); flushes != 2 || merges != 0 {
 		t.Errorf("%d flushes and %d compactions, want the one that was under way and a merge of everything", flushes, merges)
 	}
 	checkLayers(t, e, want)

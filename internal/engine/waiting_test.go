@@ -272,7 +272,7 @@ func burstRests(t *testing.T) bool {
 	last := time.Now()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 	pause := (<-begun).Sub(last)
-	if flushes := e.counters.Flushes.Load(); flushes != 1 || pause < pace.BurstRestAfter {
+	if flushes := e.events.Flushes.Load(); flushes != 1 || pause < pace.BurstRestAfter {
 		t.Logf("%d flushes, the first after %v", flushes, pause)
 		return false
 	}

@@ -63,7 +63,6 @@ type committer struct {
 	spare     *tree.Memory // next active segment, recorded in the manifest
 	preparing bool         // somebody makes the spare
 	hurry     atomic.Bool  // somebody waits for it
-	awaited   bool         // the syncer waits for a commit
 	asked     bool         // the keeper was asked for one, for the active segment
 	flushRest bool         // nobody has written for a while: what is sealed is flushed
 	resting   bool         // nor that: when the flush under way has ended everything is merged
@@ -137,7 +136,7 @@ func (e *Engine) throttle(n int64) {
 		time.Sleep(d)
 		slept := time.Since(start)
 		e.pace.Brake.Overslept(slept - d)
-		e.counters.StallNanos.Add(int64(slept))
+		e.events.StallNanos.Add(int64(slept))
 	}
 }
 
@@ -200,7 +199,7 @@ func (e *Engine) append(w *Write) (*group.Commit, error) {
 			m.Unref()
 		})
 	}
-	e.counters.CommittedBytes.Add(int64(w.Bytes))
+	e.events.CommittedBytes.Add(int64(w.Bytes))
 	bytes := frame.PaddedBytes(w.Bytes)
 	c.logged += int64(bytes)
 	c.shape.Saw(bytes, w.Count, w.Durable)
@@ -219,10 +218,7 @@ func (e *Engine) enqueue(p *group.Commit, sequences uint64) *group.Commit {
 	p.Last = c.nextSeq - 1
 	p.End, p.Sum = c.mem.Seg.Tail()
 	c.queue.Add(p)
-	if c.awaited {
-		c.awaited = false
-		signal(e.wakeSync)
-	}
+	e.syncer.Committed()
 	return p
 }
 
@@ -264,7 +260,7 @@ func (e *Engine) poison(why error) {
 		if c.failed = why; !errors.Is(why, base.ErrPoisoned) {
 			c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
 		}
-		e.emitAside(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
+		e.events.Aside(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
 	}
 	c.wakeAll()
 	c.queue.Conclude(c.queue.Take(), fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))

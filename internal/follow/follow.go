@@ -47,17 +47,17 @@ type Follower struct {
 
 	mu      sync.Mutex
 	opened  bool
-	edits   uint64                  // shown before the manifest was read
-	version *manifest.Version       // of the manifest
-	tail    tail                    // what is above it
-	layers  int                     // how many layers of that the view has; -1: it has another version
-	handles map[uint64]*tree.Handle // open tables, with a reference each
+	edits   uint64            // shown before the manifest was read
+	version *manifest.Version // of the manifest
+	tail    tail              // what is above it
+	layers  int               // how many layers of that the view has; -1: it has another version
+	handles tree.Handles      // open tables, with a reference each
 }
 
 // Open makes the view one of the store. Errors are those of the files, *vfs.LockedError if somebody writes the
 // store and cannot be followed, and fs.ErrNotExist if there is none.
 func (f *Follower) Open() error {
-	f.handles = map[uint64]*tree.Handle{}
+	f.handles = tree.Handles{}
 	f.View.Follow(f.CatchUp)
 	if err := f.begin(); err != nil {
 		return err
@@ -441,7 +441,7 @@ func (f *Follower) newState() *tree.State {
 	for _, l := range slices.Backward(f.tail.layers) {
 		layers = append(layers, l.Layer)
 	}
-	return tree.NewState(layers, f.version, func(m *base.TableMeta) *tree.Handle { return f.handles[m.Num] })
+	return tree.NewState(layers, f.version, f.handles.Of)
 }
 
 // letGo lets go of tables that are not of a State.

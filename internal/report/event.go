@@ -3,7 +3,7 @@
 //
 // # Concurrency
 //
-// Counters may be counted and read at once; the rest is plain data.
+// Counters may be counted and read at once, and an Emitter used; the rest is plain data.
 package report
 
 import (

@@ -23,6 +23,29 @@ type Handle struct {
 	Kept       bool        // of a private run: the file has become part of the store
 }
 
+// Handles are the open tables of a store, by number.
+type Handles map[uint64]*Handle
+
+// Of returns the table that m describes.
+func (hs Handles) Of(m *base.TableMeta) *Handle { return hs[m.Num] }
+
+// Add adds tables.
+func (hs Handles) Add(tables []*Handle) {
+	for _, h := range tables {
+		hs[h.Meta.Num] = h
+	}
+}
+
+// Close closes the tables that are still open. Nobody reads them any more.
+func (hs Handles) Close() (errs []error) {
+	for _, h := range hs {
+		if !h.Closed.Load() {
+			errs = append(errs, h.Reader.Close())
+		}
+	}
+	return errs
+}
+
 // Ref takes a reference. The caller holds one, or is inside the epoch.
 func (h *Handle) Ref() { h.refs.Add(1) }
 
