@@ -106,7 +106,8 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // when it was opened. Unknown ones are never touched, nor are files that something else
 // has made under names like ours, nor what is needed all the same, if needed is not nil. Before it
 // removes the first one that an earlier state may need it calls confirm, if that is not nil; if that finds
-// no space, for which those that went before have made room as far as they could, these stay. What cannot be removed, as
+// no space, for which those that went before have made room as far as they could, these stay,
+// and the directory is synced as it is. What cannot be removed, as
 // where another program has it open, stays, too: nothing depends on that it is gone, as a crash may leave all of it at any
 // moment. If that is all that was amiss the error is a *LeftError, or nil where more is removed after what is needed.
 func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool, confirm func() error) error {
@@ -134,7 +135,7 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 	if len(later) > 0 {
 		err := confirm()
 		if errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
-			err, later = nil, nil
+			err, later = fsys.SyncDir(dir), nil // which confirms what was not tried yet, as where the one before was killed
 		}
 		for _, name := range later {
 			if err == nil {

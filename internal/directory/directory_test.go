@@ -225,7 +225,7 @@ func store(t *testing.T) (*memfs.FS, *faultfs.FS, *manifest.State, []string) {
 }
 
 // TestClean: what is not the store's, and what it needs, stays; what an earlier state may need goes only when it is
-// confirmed that there is none.
+// confirmed that there is none; where there is no space for that the directory is synced.
 func TestClean(t *testing.T) {
 	full := fmt.Errorf("confirm: %w", base.ErrNoSpace)
 	for _, c := range []struct {
@@ -242,6 +242,7 @@ func TestClean(t *testing.T) {
 	} {
 		disk, faults, s, names := store(t)
 		removed, confirmed := faults.Add(faultfs.Rule{Kinds: faultfs.Remove}), 0
+		synced := faults.Add(faultfs.Rule{Kinds: faultfs.SyncDir})
 		confirm := func() error {
 			confirmed++
 			if removed.Seen() != int64(len(needless)) {
@@ -255,6 +256,9 @@ func TestClean(t *testing.T) {
 		needed := func(kind base.FileType, num uint64) bool { return kind == base.FileTable && num == 13 }
 		if err := Clean(faults, "/db", s, names, needed, confirm); !errors.Is(err, c.err) || (c.confirm != nil) != (confirmed == 1) {
 			t.Errorf("%s: %v, confirmed %d times", c.what, err, confirmed)
+		}
+		if asItIs := synced.Seen() == 1; asItIs != (c.what == "full") {
+			t.Errorf("%s: the directory was synced %d times", c.what, synced.Seen())
 		}
 		want := []string{"000012.log"} // the directory
 		for name := range kept {
