@@ -16,6 +16,7 @@ import (
 type Batch struct {
 	_       noCopy
 	entries frame.Entries
+	calls   int // of Put, Delete and DeleteRange
 	err     error
 }
 
@@ -56,17 +57,23 @@ func (b *Batch) DeleteRange(r Range) {
 	}
 }
 
+// check begins a write, which err refuses if it is not nil.
 func (b *Batch) check(err error) bool {
-	if b.err == nil && err != nil {
-		b.err = fmt.Errorf("write %d of the batch: %w", b.Len()+1, err)
-	}
+	b.calls++
+	b.fail(err)
 	return err == nil
+}
+
+func (b *Batch) fail(err error) {
+	if b.err == nil && err != nil {
+		b.err = fmt.Errorf("write %d of the batch: %w", b.calls, err)
+	}
 }
 
 // added notes that nothing was added where ok is false: somebody writes the batch.
 func (b *Batch) added(ok bool) {
 	if !ok {
-		b.check(ErrBatchChanged)
+		b.fail(ErrBatchChanged)
 	}
 }
 
@@ -77,5 +84,5 @@ func (b *Batch) Len() int { return b.entries.Len() }
 // next; that of a large batch which is dropped without Reset is fresh memory for the next.
 func (b *Batch) Reset() {
 	b.entries.Reset()
-	b.err = nil
+	b.calls, b.err = 0, nil
 }

@@ -307,3 +307,20 @@ func TestBatchChangedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchErrorSaysWhich: writes are counted as they were called, those that add nothing too.
+func TestBatchErrorSaysWhich(t *testing.T) {
+	for range 2 {
+		batch := cairn.NewBatch()
+		batch.Put(b("k"), nil)
+		batch.DeleteRange(cairn.Range{Low: b("k"), High: b("k")})
+		batch.Delete(nil)
+		batch.Put(nil, nil)
+		err := openNew(t, nil).Write(batch)
+		expect(t, err, cairn.ErrEmptyKey)
+		if !strings.Contains(err.Error(), "write 3 of") {
+			t.Errorf("the third was refused, and the error is: %v", err)
+		}
+		batch.Reset()
+	}
+}

@@ -64,7 +64,7 @@ func (db *DB) Close() error { return db.e.Close() }
 func (db *DB) Get(key []byte) ([]byte, error) { return db.GetTo(key, nil) }
 
 // GetTo is Get with the value appended to dst[:0]; it allocates nothing if the
-// value fits. dst nil works like Get. With an error it returns dst[:0], so that the
+// value fits and no page has to be read or decompressed for it. dst nil works like Get. With an error it returns dst[:0], so that the
 // memory can be used again.
 func (db *DB) GetTo(key, dst []byte) ([]byte, error) {
 	if err := checkKey(key); err != nil {

@@ -26,7 +26,7 @@
 //
 // DB.Get, DB.GetTo, DB.Has, DB.Put and DB.Delete are transactions by themselves.
 // DB.Get returns a copy which the caller owns; DB.GetTo does so without allocating
-// if the buffer it is given is large enough. A Batch collects writes, and DB.Write
+// if the buffer it is given is large enough, and nothing has to be read from the disk. A Batch collects writes, and DB.Write
 // commits it: all of it or nothing.
 //
 // # Transactions

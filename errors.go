@@ -72,7 +72,8 @@ type CorruptionError = base.CorruptionError
 
 // ConflictError names what another transaction changed: the key Low, or, if High is
 // not nil, something in the range from Low up to High, where a High that is empty is
-// no upper bound. Seq is the sequence of the commit that did. Wide: more had been read than is remembered
+// no upper bound. Seq is the sequence of the write that did; that of its commit (Tx.CommitSeq) is the same, or greater
+// where it wrote more. Wide: more had been read than is remembered
 // key by key (docs/LIMITS.md), so that it may be a key that was not read. It matches ErrConflict.
 type ConflictError = base.ConflictError
 

@@ -287,11 +287,12 @@ func TestWriteSkew(t *testing.T) {
 	}
 	check(t, one.Put(b("x"), b("off")))
 	check(t, two.Put(b("y"), b("off")))
+	check(t, one.Put(b("z"), b("off"))) // behind what the other has read
 	check(t, one.Commit())
 	err := two.Commit()
 	expect(t, err, cairn.ErrConflict)
 	var c *cairn.ConflictError
-	if !errors.As(err, &c) || string(c.Low) != "x" || c.High != nil || c.Seq != one.CommitSeq() {
+	if !errors.As(err, &c) || string(c.Low) != "x" || c.High != nil || c.Seq != one.CommitSeq()-1 {
 		t.Fatalf("%#v", err)
 	}
 	wantValue(t, db, "y", "on")

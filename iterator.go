@@ -122,7 +122,8 @@ func (it *Iterator) Value() ([]byte, error) {
 	return it.it.Value()
 }
 
-// Err returns the error that ended the iteration, nil at a regular end. After Close it is ErrTxClosed: use what Close returns.
+// Err returns the error that ended the iteration, nil at a regular end. It is ErrTxClosed where the transaction has ended
+// while the iterator stood on a key, and after Close: use what that returns.
 func (it *Iterator) Err() error {
 	if it.err != nil || it.it == nil {
 		return it.err

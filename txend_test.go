@@ -227,3 +227,25 @@ func TestEndedAtOnce(t *testing.T) {
 	others.Wait()
 	t.Logf("%d of 2000 were committed", committed)
 }
+
+// TestIteratorsKnowThatTheirTransactionEnded: one that stood on a key, with others behind it perhaps, says so; one that had
+// come to its end before has seen everything.
+func TestIteratorsKnowThatTheirTransactionEnded(t *testing.T) {
+	db := openNew(t, nil)
+	put(t, db, "a", "1")
+	put(t, db, "b", "2")
+	for _, writable := range []bool{false, true} {
+		tx, err := db.Begin(writable)
+		check(t, err)
+		midst, end, closed := tx.Iter(cairn.Range{}), tx.Iter(cairn.Range{}), tx.Iter(cairn.Range{})
+		if !midst.First() || !end.Last() || end.Next() || !closed.First() {
+			t.Fatal("the iterators do not stand where they should")
+		}
+		check(t, closed.Close())
+		tx.Rollback()
+		expect(t, midst.Err(), cairn.ErrTxClosed)
+		expect(t, midst.Close(), cairn.ErrTxClosed)
+		check(t, end.Err())
+		check(t, end.Close())
+	}
+}

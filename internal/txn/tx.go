@@ -294,6 +294,9 @@ func (tx *Tx) end() {
 	tx.done = true
 	for len(tx.iters) > 0 {
 		it := tx.iters[len(tx.iters)-1]
+		if it.valid { // what comes behind it was not looked at
+			it.err = base.ErrTxClosed
+		}
 		it.Close()
 		it.tx = nil // which begins again as another
 	}
