@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/segments"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -96,5 +97,36 @@ func TestLargeSegmentsHaveSpaceAside(t *testing.T) {
 	disk.SetCapacity(disk.Used() + 8<<20)
 	if size, err := prepareFor(e, 100); err != nil || size <= tree.RelaxedSegment || size > 4<<20 || !e.reserve.Holds(int64(size)) {
 		t.Errorf("a segment of %d bytes, %v, with space put aside: %v", size, err, e.reserve.Holds(int64(size)))
+	}
+}
+
+// TestRestKeepsSpaceAside: a flush that had what was put aside may leave no memtable, for which space would be put aside
+// again; a store at rest has nothing else that a full disk could heal with. One to which nothing was written needs none.
+func TestRestKeepsSpaceAside(t *testing.T) {
+	e, disk := onSmallDisk(t)
+	for i := range 100 {
+		if err := putNoise(e, i, 4000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "at rest", func() bool {
+		e.commit.mu.Lock()
+		defer e.commit.mu.Unlock()
+		return len(e.State().Layers) == 0 && e.commit.spare == nil && !e.commit.preparing
+	})
+	e.reserve.Release()
+	e.tidy(false)
+	if !e.reserve.Holds(segments.SmallBytes) {
+		t.Error("nothing is put aside")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := indexTestConfig("/db", 256<<20)
+	cfg.FS = disk
+	e = mustOpen(t, cfg)
+	e.tidy(false)
+	if e.reserve.Holds(1) {
+		t.Error("space is put aside for a store that is only read")
 	}
 }

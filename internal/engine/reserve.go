@@ -125,6 +125,18 @@ func (e *Engine) putAsideAgain() {
 	}
 }
 
+// keepAside puts aside, for a store at rest that is not small, what a segment of deletes takes: a flush, or deletes, may have
+// had all of it. Where it cannot be had it is tried again.
+func (e *Engine) keepAside() {
+	c := &e.commit
+	c.mu.Lock()
+	lacks := c.commits > 0 && !c.closing && len(e.State().Layers) == 0 && !e.covered(segments.SmallBytes, 0)
+	c.mu.Unlock()
+	if lacks {
+		_ = e.reserve.ForMade(segments.SmallBytes)
+	}
+}
+
 // fewDeletes reports whether w only deletes, which makes room and is let pass where others are not, and is no
 // long frame, which would take more than it makes.
 func (w *Write) fewDeletes() bool {

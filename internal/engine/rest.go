@@ -239,6 +239,7 @@ func (e *Engine) tidy(atOnce bool) {
 	e.Epochs.Collect()
 	e.buffers.Shed(e.cfg.SegmentLimit() + 1) // of a commit longer than ordinary segments
 	e.shrinkReserve()
+	e.keepAside()
 }
 
 // prepared lets commits go on that need a segment.

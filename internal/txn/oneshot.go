@@ -132,9 +132,6 @@ func apply(e *engine.Engine, w *engine.Write, parts [][]byte, n, count, most int
 	if count == 0 {
 		return nil
 	}
-	if frame.Length(parts) != n { // it has waited for its turn, and a Batch is the caller's
-		return base.ErrBatchChanged
-	}
 	if n > most || manyRangeDeletes(parts, count, min(most, frame.MaxShortBytes)) {
 		return applyLarge(e, parts, n, count)
 	}
