@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 budget=${1:-1h}
+[[ $budget =~ ^[0-9]+(\.[0-9]+)?[hms]$ ]] || { echo "long: time $budget: write a number and h, m or s, like 1h or 90m" >&2; exit 2; }
 seconds=$(awk -v t="$budget" 'BEGIN { n = substr(t, 1, length(t) - 1); u = substr(t, length(t)); print int(n * (u == "h" ? 3600 : u == "m" ? 60 : 1)) }')
 start=$SECONDS
 CAIRN_LONG=1 go test -count=1 -timeout 3h -v ./internal/lifetest
