@@ -43,7 +43,7 @@ func (r *recoveryDocument) dropped() string {
 // text is recovery as stats prints it.
 func (r *recoveryDocument) text(logBytes int64) string {
 	if !r.Needed {
-		return "none: the store was closed"
+		return "none was needed" // the store was closed, or somebody writes it: a reader is not told
 	}
 	s := "the store was not closed"
 	if r.Seconds > 0 {

@@ -207,7 +207,7 @@ func TestRecoveryText(t *testing.T) {
 		log   int64
 		want  string
 	}{
-		{cairn.RecoveryStats{}, 0, "none: the store was closed"},
+		{cairn.RecoveryStats{}, 0, "none was needed"},
 		{cairn.RecoveryStats{Duration: time.Millisecond}, 3 << 20, "the store was not closed: 3.0 MiB of log replayed in 1ms"},
 		{cairn.RecoveryStats{Duration: time.Second, DroppedBytes: 1234, DroppedFrom: 7<<32 | 99}, 512,
 			"the store was not closed: 512 B of log replayed in 1s; left out: 1,234 bytes of the log, from offset 99 of segment 7 (000007.log) on: everything behind the last whole commit"},

@@ -12,10 +12,25 @@ func TestStats(t *testing.T) {
 	if r.code != 0 || r.err != "" {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
-	for _, part := range []string{resolved(t, dir), "sequence", "on disk", "level", "none: the store was closed"} {
+	for _, part := range []string{resolved(t, dir), "sequence", "on disk", "level", "none was needed"} {
 		if !strings.Contains(r.out, part) {
 			t.Errorf("%q is not in\n%s", part, r.out)
 		}
+	}
+}
+
+// Beside a writer nothing is recovered, and nothing is said of the store having been closed.
+func TestStatsBesideAWriter(t *testing.T) {
+	dir := newStore(t, "a", "1")
+	startHolder(t, dir)
+	if !readBesideWriters(t, dir) {
+		t.Skip("NOT TESTED: readers and writers exclude each other here")
+	}
+	if r := cli(t, "stats", dir); r.code != 0 || strings.Contains(r.out, "was closed") || !strings.Contains(r.out, "none was needed") {
+		t.Errorf("%+v", r)
+	}
+	if d := parse[statsDocument](t, cli(t, "stats", "--json", dir).out); d.Recovery != (recoveryDocument{}) {
+		t.Errorf("%+v", d.Recovery)
 	}
 }
 
