@@ -48,6 +48,8 @@ func TestDeleteUsage(t *testing.T) {
 		{dir, "--prefix", "a", "--from", "zzz"},
 		{dir, "--prefix", "b", "--to", "a"},
 		{dir, "--prefix", "a", "--must-exist"},
+		{dir, "--prefix", "a", "--prefix", "b"},
+		{dir, "--from", "a", "--to", "b", "--from", "b"},
 		{dir, "--hex", "--prefix", "z"},
 		{dir, ""},
 	} {

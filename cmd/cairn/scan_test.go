@@ -75,6 +75,7 @@ func TestScanUsage(t *testing.T) {
 	dir := newStore(t, "a", "1")
 	for _, flags := range []string{"--limit -1", "--limit x", "--from b --to a", "--to=", "--from=", "--prefix=",
 		"--hex --from 0", "--prefix b --from zzz", "--prefix b/ --from b0", "--prefix b --to b", "--prefix b --to a",
+		"--prefix a --prefix b", "--from a --from a", "--to b --to c", "--prefix a --prefix=",
 		"--raw --hex", "--escaped --hex", "extra", "--nope"} {
 		cli(t, append([]string{"scan", dir}, strings.Fields(flags)...)...).fails(t, exitUsage, "cairn scan: ")
 	}
