@@ -31,10 +31,11 @@ func newPut(a *app) *cobra.Command {
 		Use:   "put STORE KEY (VALUE | - | --file FILE)",
 		Short: "Set the value of a key",
 		Long: `Set the value of a key: an argument, the bytes of a file, or, for "-", those of
-standard input, all of them as they are. --hex and --escaped are about arguments
-only. The store has to exist, unless --create is given; then it is made if need be,
-in a directory that is empty or not there yet, or holds nothing but what a creation
-that was interrupted has left.
+standard input, all of them as they are. Behind "--" a "-" is a value like others;
+--file - is standard input. --hex and --escaped are about arguments only. The store
+has to exist, unless --create is given; then it is made if need be, in a directory
+that is empty or not there yet, or holds nothing but what a creation that was
+interrupted has left.
 
 JSON: {"key": ..., "value_bytes": N, "durability": "durable"|"relaxed"}`,
 		Example: "  cairn put --create ./store user/1 Ann\n  gzip -c page.html | cairn put ./store page -\n" +
@@ -59,7 +60,8 @@ func (p *put) run(ctx context.Context, cmd *cobra.Command, args []string) error 
 	}
 	// The value is there before the store is opened: nobody is locked out while
 	// standard input is slow.
-	value, err := p.value(ctx, cmd.Flags().Changed("file"), args[2:])
+	dashes := cmd.Flags().ArgsLenAtDash() // how many arguments stand in front of "--", or -1
+	value, err := p.value(ctx, cmd.Flags().Changed("file"), 0 <= dashes && dashes <= 2, args[2:])
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,8 @@ func (p *put) run(ctx context.Context, cmd *cobra.Command, args []string) error 
 	return p.app.out.done(&r)
 }
 
-func (p *put) value(ctx context.Context, fromFile bool, args []string) ([]byte, error) {
+// value returns what is to be stored. One behind "--" is taken as it is, also if it is a dash.
+func (p *put) value(ctx context.Context, fromFile, asItIs bool, args []string) ([]byte, error) {
 	switch {
 	case fromFile == (len(args) == 1):
 		return nil, usagef("give the value as an argument or with --file, one of the two")
@@ -82,7 +85,7 @@ func (p *put) value(ctx context.Context, fromFile bool, args []string) ([]byte, 
 		return nil, usagef("--file is empty; write --file FILE, or --file - for standard input")
 	case fromFile && p.file != "-":
 		return readFile(ctx, p.file)
-	case fromFile || args[0] == "-":
+	case fromFile || args[0] == "-" && !asItIs:
 		return readValue(ctx, p.app.in, "standard input")
 	}
 	return p.app.bytes("value", args[0])

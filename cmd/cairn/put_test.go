@@ -46,6 +46,17 @@ func TestPutFromStdinAndFile(t *testing.T) {
 	cli(t, "get", dir, "f").ok(t, "line\n")
 }
 
+// Behind "--" a value that is a dash is one as it is, like all others that begin with it.
+func TestPutOfADash(t *testing.T) {
+	dir := newStore(t)
+	cliWith(t, []byte("stdin"), "put", dir, "--", "-key", "-").ok(t, "")
+	cliWith(t, []byte("stdin"), "put", "--", dir, "key", "-").ok(t, "")
+	cliWith(t, []byte("stdin"), "put", dir, "key2", "--", "-").ok(t, "")
+	cliWith(t, []byte("stdin"), "put", dir, "--file", "-", "--", "-key2").ok(t, "")
+	cliWith(t, []byte("stdin"), "put", dir, "key3", "-", "--").ok(t, "")
+	cli(t, "scan", dir).ok(t, "-key\t-\n-key2\tstdin\nkey\t-\nkey2\t-\nkey3\tstdin\n")
+}
+
 // TestPutInDamagedStore: what Close cannot do is no word about the pair.
 func TestPutInDamagedStore(t *testing.T) {
 	dir := newStore(t, "a", "1")
