@@ -61,6 +61,17 @@ func TestHelpExitCodes(t *testing.T) {
 	}
 }
 
+// The one verb that prints no document says so: it is help.
+func TestExitCodesAreText(t *testing.T) {
+	r := cli(t, "--json", "exit-codes")
+	if r.code != 0 || !strings.Contains(r.out, exitCodesText) {
+		t.Errorf("%+v", r)
+	}
+	if help := cli(t, "--help").out; !strings.Contains(help, "help and exit-codes are text all the same") {
+		t.Errorf("%s", help)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	cli(t, "frobnicate").fails(t, exitUsage, "cairn: ", `"frobnicate"`)
 	cli(t).fails(t, exitUsage, "no command", "Usage:")

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -43,9 +44,21 @@ func run(args []string) int {
 	return exitOK
 }
 
+// asksForJSON reports what the last --json says, in any form that the flag takes.
 func asksForJSON(args []string) bool {
-	if end := slices.Index(args, "--"); end >= 0 {
-		args = args[:end]
+	asks := false
+	for _, arg := range args {
+		value, given := strings.CutPrefix(arg, "--json=")
+		switch {
+		case arg == "--":
+			return asks
+		case arg == "--json":
+			asks = true
+		case given:
+			if v, err := strconv.ParseBool(value); err == nil {
+				asks = v
+			}
+		}
 	}
-	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+	return asks
 }

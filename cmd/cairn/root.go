@@ -33,7 +33,8 @@ terminal: \n \r \t \\ and \xNN for all that is not printable UTF-8; only "get"
 into a pipe or a file writes the value as it is. --raw, --escaped and --hex choose
 one form for all output; with --escaped and --hex arguments are written in that
 form too. --json prints one JSON document per line; keys and values that are not UTF-8
-appear there as base64 in a field whose name ends in _base64.
+appear there as base64 in a field whose name ends in _base64;
+help and exit-codes are text all the same.
 
 Keys that begin with a dash follow "--":  cairn get store -- -key`
 

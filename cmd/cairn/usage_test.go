@@ -33,6 +33,7 @@ func TestUsageWords(t *testing.T) {
 		{[]string{"scan", dir, "--raw", "--hex", "-e"}, "--hex and --escaped and --raw exclude each other"},
 		{[]string{"scan", dir, "--raw", "--json"}, "--json and --raw exclude each other"},
 		{[]string{"delete", dir, "--all", "--to", "b"}, "--all and --to exclude each other"},
+		{[]string{"delete", dir, "--prefix", "a", "--prefix", "b"}, `--prefix "b": given twice; give it once`},
 		{[]string{"get", dir, "a", "--hex"}, `key "a": not hexadecimal: write two digits`},
 		{[]string{"get", dir, "xy", "--hex"}, `key "xy": not hexadecimal: write two digits`},
 		{[]string{"get", dir, "-xe"}, "unknown flag -x in -xe; a key or value that begins with a dash goes behind --: cairn get STORE -- -key"},
@@ -68,6 +69,20 @@ func TestJSONWithoutCommand(t *testing.T) {
 	r.fails(t, exitUsage)
 	if f := failureOf(t, r); f.Code != "usage" || f.Exit != exitUsage || f.Command != "cairn" || !strings.Contains(f.Message, "no command") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// However --json is written, errors of flags that do not parse are as it says.
+func TestJSONOfFlagErrors(t *testing.T) {
+	for flags, want := range map[string]bool{
+		"--json": true, "--json=true": true, "--json=1": true, "--json=t": true, "--json=TRUE": true, "--json=false --json": true,
+		"--json=false": false, "--json=0": false, "--json --json=F": false, "--json=yes": false, "-- --json": false,
+	} {
+		r := cli(t, append([]string{"get", "--nope"}, strings.Fields(flags)...)...)
+		r.fails(t, exitUsage, "--nope")
+		if strings.HasPrefix(r.err, "{") != want {
+			t.Errorf("%s: %q", flags, r.err)
+		}
 	}
 }
 
