@@ -196,7 +196,7 @@ func TestDroppedTailIsNotForgotten(t *testing.T) {
 		}
 	}
 	cli(t, "get", again, "a").warns(t, parts...)
-	if r := cli(t, "stats", again); strings.Contains(r.out, "was closed") || !strings.Contains(r.out, "left out: ") {
+	if r := cli(t, "stats", again); strings.Contains(r.out, "none was needed") || !strings.Contains(r.out, "left out: ") {
 		t.Errorf("%+v", r)
 	}
 }
