@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cairndb/cairn"
@@ -167,11 +168,16 @@ func TestManifestOfAnEarlierClose(t *testing.T) {
 
 // TestDamagedLogSegment: the error names the file that is damaged, and where what is whole of it ends.
 func TestDamagedLogSegment(t *testing.T) {
-	open := openUnclean(t, cairn.Options{Memory: 64 << 20})
+	m := memfs.New()
+	m.StopJournal()
+	disk := faultfs.New(m)
+	disk.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "*.sst", Sticky: true, Do: faultfs.Fail(syscall.EIO)}) // no table takes the place of a segment
+	open := unclean{openAt(t, "/db", &cairn.Options{FS: disk, Memory: 64 << 20}), m}
 	for i := range 3000 {
 		put(t, open.DB, fmt.Sprintf("key%04d", i), fmt.Sprintf("%0300d", i))
 	}
 	dir := open.kill(t)
+	disk.Heal()
 	found := 0
 	eachFile(t, dir, func(name, _ string) {
 		content, err := os.ReadFile(name)

@@ -120,7 +120,7 @@ func TestCompactEnds(t *testing.T) {
 		stopped <- nil
 	}()
 	before := db.Stats().Compactions
-	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	err = db.Compact(within, cairn.Range{})
 	stop()
