@@ -24,6 +24,7 @@ var (
 	ErrUnsupported   = errors.ErrUnsupported // the standard library's, which package vfs and others return
 	ErrFormatTooNew  = errors.New("cairn: file was written by a newer version")
 	ErrInvalidOption = errors.New("cairn: invalid option")
+	ErrLimit         = errors.New("cairn: more than the format has room for")
 )
 
 // CorruptionError says what is wrong and where. It matches ErrCorrupt.

@@ -349,7 +349,7 @@ func (l *Log) Bloated() bool {
 
 // tooLarge is what a manifest says that would be larger than Recover reads.
 func tooLarge(name string, bytes int64) error {
-	return fmt.Errorf("manifest: %s would have %d bytes, more than the %d that are read: there are too many tables with too long keys", name, bytes, maxManifestBytes)
+	return fmt.Errorf("%w: %s would have %d bytes, more than the %d that are read: there are too many tables with too long keys", base.ErrLimit, name, bytes, maxManifestBytes)
 }
 
 // write appends one group of frames, after which the manifest says next, and syncs it if asked to:

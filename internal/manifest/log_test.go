@@ -255,7 +255,7 @@ func TestGreatestManifest(t *testing.T) {
 		wantSame(t, mustRecover(t, fsys), l.State())
 		rotate()
 	}
-	if err == nil || errors.Is(err, base.ErrPoisoned) || tables < 20 {
+	if !errors.Is(err, base.ErrLimit) || errors.Is(err, base.ErrPoisoned) || tables < 20 {
 		t.Fatalf("%d tables: %v", tables, err)
 	}
 	for num := range uint64(tables - 1) {

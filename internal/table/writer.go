@@ -21,6 +21,10 @@ const (
 	DefaultBlockBytes = 64 << 10
 	minBlockTarget    = 512
 	maxBlockTarget    = 256 << 10
+
+	// versionsKeys is how many times as large as its key a block of versions of one key is to be: each such block has
+	// the whole key as its fence, and fences of a table are bounded.
+	versionsKeys = 16
 )
 
 // Errors of a Writer that was used wrongly. They stick: the table cannot be finished.
@@ -32,8 +36,8 @@ var (
 	// ErrEmpty is returned by Finish if nothing was added.
 	ErrEmpty = errors.New("table: nothing to write")
 	// ErrFull is returned by Add when the fences of the index reached their
-	// limit; EstimatedBytes asks for a new table long before.
-	ErrFull = errors.New("table: index is full")
+	// limit; EstimatedBytes asks for a new table long before. It is a base.ErrLimit.
+	ErrFull = fmt.Errorf("%w: too many versions of a long key are kept for open snapshots", base.ErrLimit)
 
 	errFinished = errors.New("table: writer is finished")
 	errWritten  = errors.New("table: all of it is written")
@@ -110,7 +114,11 @@ func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 		return w.err
 	}
 	newKey, err := w.check(key, seq, kind, value)
-	if err == nil && !w.fits(len(key), len(value)) {
+	target := w.opts.BlockBytes
+	if !newKey {
+		target = max(target, versionsKeys*len(key))
+	}
+	if err == nil && !w.fits(len(key), len(value), target) {
 		err = w.seal()
 	}
 	if err != nil {
@@ -130,7 +138,7 @@ func (w *Writer) Add(key []byte, seq uint64, kind base.Kind, value []byte) error
 		return w.err
 	}
 	w.addValue(value, w.opts.BlockBytes)
-	if w.raw() >= w.opts.BlockBytes {
+	if w.raw() >= target {
 		w.err = w.seal()
 	}
 	return w.err
@@ -156,13 +164,14 @@ func (w *Writer) check(key []byte, seq uint64, kind base.Kind, value []byte) (ne
 // of empty rows become huge.
 func (w *Writer) raw() int { return w.keys.KeyBytes() + len(w.values) + w.keys.Rows() }
 
-// fits reports whether a row may go into the block being gathered.
-func (w *Writer) fits(key, value int) bool {
+// fits reports whether a row may go into the block being gathered, which is to have target bytes.
+func (w *Writer) fits(key, value, target int) bool {
 	rows := w.keys.Rows()
 	if rows == 0 {
 		return true
 	}
-	return rows < block.MaxRows && w.raw()+key+value <= 2*w.opts.BlockBytes && w.keys.FormBound(key) <= block.MaxPageBytes
+	return rows < block.MaxRows && w.raw()+key+value <= 2*target &&
+		w.keys.FormBound(key) <= block.MaxPageBytes && len(w.values)+value <= block.MaxPageBytes
 }
 
 // begin starts a block whose first key is key.

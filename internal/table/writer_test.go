@@ -2,10 +2,12 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -187,6 +189,67 @@ func TestIndexFillsUp(t *testing.T) {
 	}
 	if _, err := w.Finish(); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
+	}
+}
+
+// TestVersionsOfALongKeyShareFences: behind as many fences as a table may have before another begins, there is room for
+// a thousand versions of one key and more, however long.
+func TestVersionsOfALongKeyShareFences(t *testing.T) {
+	for _, c := range []struct{ key, value, versions int }{
+		{base.MaxKeyBytes, 0, 1800}, {base.MaxKeyBytes, 64 << 10, 1000}, {16 << 10, 64 << 10, 1600}, {base.MaxKeyBytes, 1<<20 + 1, 120},
+	} {
+		t.Run(fmt.Sprintf("key of %d, values of %d", c.key, c.value), func(t *testing.T) {
+			w := NewWriter(&memFile{}, WriterOptions{Codec: block.S2})
+			key, value := bytes.Repeat([]byte("k"), c.key), bytes.Repeat([]byte("v"), c.value)
+			for i := 0; w.EstimatedBytes() != math.MaxInt64; i++ {
+				copy(key[c.key-8:], fmt.Sprintf("%08d", i))
+				if err := w.Add(key, 1, base.KindPut, value[:min(c.value, 1)]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			copy(key[c.key-8:], "versions")
+			for i := range c.versions {
+				if err := w.Add(key, uint64(c.versions-i), base.KindPut, value); err != nil {
+					t.Fatalf("version %d: %v", i, err)
+				}
+			}
+			if _, err := w.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestBlocksOfVersionsAreRead: blocks that are larger for the versions in them are read as others are, both ways.
+func TestBlocksOfVersionsAreRead(t *testing.T) {
+	for _, codec := range codecs {
+		c := &content{}
+		long, value := strings.Repeat("k", base.MaxKeyBytes-1), strings.Repeat("v", 100<<10)
+		for i := range uint64(40) {
+			c.rows = append(c.rows, row{long + "b", i + 1, base.KindPut, fmt.Sprint(i)}, row{"short", i + 1, base.KindPut, value[:1000*i]},
+				row{long[:20<<10] + "c", i + 1, base.KindPut, value[i:]}, row{long + "e", 9, base.KindDelete, ""})
+		}
+		c.rows[4*20].val = strings.Repeat("j", block.MaxPageBytes+1) // has a block of its own, among versions
+		c.rows = append(c.rows, row{"a", 1, base.KindPut, "1"}, row{long + "a", 1, base.KindPut, "2"}, row{long + "d", 1, base.KindPut, "3"}, row{"z", 1, base.KindPut, "4"})
+		c.sort()
+		f, meta := c.write(t, WriterOptions{Codec: codec})
+		c.checkMeta(t, meta, f)
+		m := newRoom(t, 64<<20)
+		rd := m.open(t, f, meta)
+		if n := rd.Blocks(); n > 60 {
+			t.Errorf("%d blocks", n)
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		c.gets(t, m, rd, r)
+		for _, noCache := range []bool{false, true} {
+			it := rd.NewIter(m.slot, IterOptions{NoCache: noCache})
+			c.scan(t, it)
+			c.walk(t, it, r, 300)
+			it.Close()
+		}
+		if _, err := rd.Verify(context.Background(), nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
