@@ -3,10 +3,13 @@ package cairn_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -125,4 +128,43 @@ func TestGetsOfAStoreLargerThanMemory(t *testing.T) {
 	if s := get(64 << 20); s.Pages < pairs*1000*9/10 || s.PageEvictions != 0 {
 		t.Errorf("smaller than Memory: %d bytes of pages after gets in all blocks, %d evicted", s.Pages, s.PageEvictions)
 	}
+}
+
+// measuredFS is a file system that notes how much of the Go heap is in use whenever a table is made, once it is armed.
+type measuredFS struct {
+	vfs.FS
+	armed atomic.Bool
+	most  atomic.Int64
+}
+
+func (f *measuredFS) Create(name string) (vfs.File, error) {
+	if f.armed.Load() && strings.HasSuffix(name, ".sst") {
+		f.most.Store(max(f.most.Load(), heapBytes()))
+	}
+	return f.FS.Create(name)
+}
+
+// TestMergeKeepsNoTableItHasRead: a merge of more than Memory has in memory what it reads of one table of each level: it kept the
+// last large value of each table it had read until it ended.
+func TestMergeKeepsNoTableItHasRead(t *testing.T) {
+	large(t)
+	const values, size = 200, 256 << 10
+	fs := &measuredFS{FS: vfs.OS()}
+	db := openAt(t, t.TempDir(), &cairn.Options{FS: fs, Memory: 1 << 20, Durability: cairn.Relaxed})
+	rng, value := rand.NewChaCha8([32]byte{1}), make([]byte, size)
+	for i := range values {
+		rng.Read(value)
+		check(t, db.Put(fmt.Appendf(nil, "key%06d", i), value))
+	}
+	for i := 0; i < values; i += 20 {
+		check(t, db.Put(fmt.Appendf(nil, "key%06d", i), nil))
+	}
+	fs.armed.Store(true)
+	tables, before := db.Stats().Tables, heapBytes()
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	fs.armed.Store(false)
+	if held := fs.most.Load() - before; fs.most.Load() == 0 || held > 4<<20 {
+		t.Errorf("a merge of %d tables held %d bytes", tables, held)
+	}
+	check(t, db.Close())
 }

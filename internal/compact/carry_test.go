@@ -81,12 +81,25 @@ func (s *shop) open(meta base.TableMeta) *table.Reader {
 	return r
 }
 
-// source is one table of random rows: most of them without a sequence, as those of the last level. Those of some have one
-// sequence, which in some is the table's.
-type source struct{ meta base.TableMeta }
+// source is a run of random rows, in one table or several: most of them without a sequence, as those of the last level.
+// Those of some have one sequence, which in some is the tables'.
+type source struct{ tables []base.TableMeta }
 
-// sources makes tables over some thousand keys, the newest first: the rows of each lie close together in some
-// ranges, so that there are blocks in which no other table has a key.
+// iter returns an iterator over the rows of a source.
+func (s *shop) iter(src source) base.Iterator {
+	open := func(i int) (base.Iterator, error) {
+		return s.open(src.tables[i]).NewIter(s.slot, table.IterOptions{NoCache: true}), nil
+	}
+	if len(src.tables) == 1 {
+		it, _ := open(0)
+		return it
+	}
+	bounds := func(i int) ([]byte, []byte) { return src.tables[i].Smallest, src.tables[i].Largest }
+	return iterator.NewConcat(len(src.tables), bounds, open)
+}
+
+// sources makes runs over some thousand keys, the newest first: the rows of each lie close together in some
+// ranges, so that there are blocks in which no other run has a key.
 func (s *shop) sources(r *rand.Rand) (out []source) {
 	newest := uint64(1000)
 	taken := map[int]bool{} // keys that have a row without a sequence: there is nothing older
@@ -123,25 +136,21 @@ func (s *shop) sources(r *rand.Rand) (out []source) {
 		for k := range rows {
 			taken[k] = true
 		}
-		w, points := s.create([]block.Codec{block.Zstd, block.S2, block.None}[r.IntN(3)], 4<<10)
-		defer points.Discard()
 		var src source
-		for _, k := range slices.Sorted(maps.Keys(rows)) {
-			e := rows[k]
-			if err := w.Add(e.Key, e.Seq, e.Kind, e.Value); err != nil {
-				s.t.Fatal(err)
+		codec := []block.Codec{block.Zstd, block.S2, block.None}[r.IntN(3)]
+		keys := slices.Sorted(maps.Keys(rows))
+		for i, tables := 0, 1+r.IntN(3); i < tables; i++ {
+			if part := keys[i*len(keys)/tables : (i+1)*len(keys)/tables]; len(part) > 0 {
+				src.tables = append(src.tables, s.table(codec, part, rows))
 			}
 		}
-		if len(rows) == 0 {
-			w.Abandon()
+		if len(src.tables) == 0 {
 			continue
 		}
-		var err error
-		if src.meta, err = w.Finish(); err != nil {
-			s.t.Fatal(err)
-		}
-		if global {
-			src.meta.GlobalSeq, src.meta.MinSeq, src.meta.MaxSeq = alikeSeq, alikeSeq, alikeSeq
+		for i := range src.tables {
+			if meta := &src.tables[i]; global {
+				meta.GlobalSeq, meta.MinSeq, meta.MaxSeq = alikeSeq, alikeSeq, alikeSeq
+			}
 		}
 		out = append(out, src)
 	}
@@ -149,12 +158,29 @@ func (s *shop) sources(r *rand.Rand) (out []source) {
 	return out
 }
 
+// table writes the rows of some keys to a table.
+func (s *shop) table(codec block.Codec, keys []int, rows map[int]iterator.Entry) base.TableMeta {
+	w, points := s.create(codec, 4<<10)
+	defer points.Discard()
+	for _, k := range keys {
+		e := rows[k]
+		if err := w.Add(e.Key, e.Seq, e.Kind, e.Value); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	meta, err := w.Finish()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return meta
+}
+
 // merge merges the sources and returns the tables and how many blocks were carried. Where rows is true only rows are
 // merged.
 func (s *shop) merge(in []source, m Merge, rows bool) (tables []*table.Reader, carried int, err error) {
 	var its []base.Iterator
 	for _, src := range in {
-		its = append(its, s.open(src.meta).NewIter(s.slot, table.IterOptions{NoCache: true}))
+		its = append(its, s.iter(src))
 	}
 	merging := iterator.NewMerging(its...)
 	defer merging.Close()
@@ -316,7 +342,7 @@ func TestCarriedDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, m := []source{{meta: meta}}, Merge{Bottom: true, TargetBytes: 1 << 30}
+	in, m := []source{{tables: []base.TableMeta{meta}}}, Merge{Bottom: true, TargetBytes: 1 << 30}
 	whole, carried, err := s.merge(in, m, false)
 	if err != nil || carried < 5 {
 		t.Fatalf("%d blocks carried, %v", carried, err)

@@ -179,6 +179,20 @@ func (c *Concat) StretchBack(low []byte, snapshot uint64) (*block.Cursor, int) {
 	return nil, 0
 }
 
+// Whole implements Carrier: blocks of the open part.
+func (c *Concat) Whole(limit []byte) (raw int, codec block.Codec, ok bool) {
+	if b, is := c.it.(Carrier); is {
+		return b.Whole(limit)
+	}
+	return 0, 0, false
+}
+
+// Carry implements Carrier.
+func (c *Concat) Carry(dst *block.Stored) error { return c.it.(Carrier).Carry(dst) }
+
+// SkipBlock implements Carrier.
+func (c *Concat) SkipBlock() bool { return c.it.(Carrier).SkipBlock() || c.onward() }
+
 // IsNewest implements VersionTeller: all versions of a key are in one part.
 func (c *Concat) IsNewest() bool {
 	t, ok := c.it.(VersionTeller)

@@ -17,7 +17,6 @@ import (
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/tree"
@@ -125,18 +124,9 @@ func (m *Merger) Job(job *compact.Job, stop func() error) ([]*tree.Handle, error
 	inputs := m.View.State().Hold(job.Inputs)
 	r.Slot.Exit()
 	defer tree.Unhold(inputs)
-	var tombs []*tombstone.List
-	for _, h := range inputs {
-		tombs = append(tombs, h.Tombstones())
-	}
-	tombstones := tombstone.Merge(tombs...)
+	tombstones := tombstone.Merge(tree.AppendTombstones(nil, inputs)...)
 	snapshots, readers := m.readers()
-	var rows []base.Iterator
-	for _, h := range inputs {
-		if !tombstones.Hides(h.Meta, snapshots) {
-			rows = append(rows, h.NewIter(r.Slot, table.IterOptions{NoCache: true}))
-		}
-	}
+	rows, _ := tree.AppendRows(nil, inputs, tombstones, snapshots, r.Slot)
 	merging := iterator.NewMerging(rows...)
 	defer merging.Close()
 	merge := &compact.Merge{

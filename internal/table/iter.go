@@ -160,8 +160,7 @@ func (it *Iter) Err() error { return it.err }
 // Close unpins the pages. It may be called again; nothing else may. It waits for whoever reads a block ahead.
 func (it *Iter) Close() error {
 	it.turn(nowhere)
-	it.unload()
-	it.keyBuf, it.valueBuf = nil, nil
+	it.release()
 	return nil
 }
 
@@ -273,9 +272,13 @@ func (it *Iter) fail(err error) bool {
 	return it.leave()
 }
 
-// enter makes b the loaded block, if there is such a block.
+// enter makes b the loaded block, if there is such a block. Beyond the last one a walk past the cache is over: what it is
+// merged with may go on for long.
 func (it *Iter) enter(b int) bool {
 	if it.err != nil || b < 0 || b >= it.r.Blocks() {
+		if it.noCache {
+			it.release()
+		}
 		return it.leave()
 	}
 	if b == it.b {
@@ -339,6 +342,12 @@ func (it *Iter) unload() {
 	}
 	it.keyPage, it.valuePage, it.Cursor = nil, nil, block.Cursor{}
 	it.b, it.valid = -1, false
+}
+
+// release lets go of the loaded block, and of the iterator's own memory.
+func (it *Iter) release() {
+	it.unload()
+	it.keyBuf, it.valueBuf = nil, nil
 }
 
 func (it *Iter) loadKeys(b int) (err error) {

@@ -68,23 +68,36 @@ func (rs *State) BottomWith(codec block.Codec) (tables []*Handle) {
 	return tables
 }
 
-// Hold returns the handles of tables, with a reference each, for who needs them longer
+// Hold returns the tables of inputs, as parts of the runs they are in, with a reference each, for who needs them longer
 // than the state. The caller is inside the epoch.
-func (rs *State) Hold(inputs []compact.Input) (handles []*Handle) {
+func (rs *State) Hold(inputs []compact.Input) (runs []Run) {
+	held := map[uint64]bool{}
 	for _, in := range inputs {
 		for _, t := range in.Tables {
-			h := rs.Handle(t.Num)
-			h.Ref()
-			handles = append(handles, h)
+			held[t.Num] = true
 		}
 	}
-	return handles
+	for _, r := range rs.Runs {
+		var tables []*Handle
+		for _, h := range r.Tables {
+			if held[h.Meta.Num] {
+				h.Ref()
+				tables = append(tables, h)
+			}
+		}
+		if len(tables) > 0 {
+			runs = append(runs, NewRun(tables))
+		}
+	}
+	return runs
 }
 
 // Unhold drops the references that Hold took.
-func Unhold(handles []*Handle) {
-	for _, h := range handles {
-		h.Unref()
+func Unhold(runs []Run) {
+	for _, r := range runs {
+		for _, h := range r.Tables {
+			h.Unref()
+		}
 	}
 }
 

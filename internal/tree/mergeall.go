@@ -10,7 +10,6 @@ import (
 	"github.com/cairndb/cairn/internal/epoch"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/table"
 	"github.com/cairndb/cairn/internal/tombstone"
 )
 
@@ -236,20 +235,12 @@ func (rs *State) Whole(slot *epoch.Slot, snapshots tombstone.Stripes) *Whole {
 			w.Edit.LastSeq = max(w.Edit.LastSeq, l.Mem.LastSeq())
 		}
 	}
-	var tables []*Handle
 	for level, meta := range rs.Version.Tables() {
-		h := rs.Handle(meta.Num)
-		tables = append(tables, h)
-		tombs = append(tombs, h.Tombstones())
 		w.Edit.Removed = append(w.Edit.Removed, manifest.Removed{Level: level, Num: meta.Num})
 	}
-	w.Tombstones = tombstone.Merge(tombs...)
-	for _, h := range tables {
-		if !w.Tombstones.Hides(h.Meta, snapshots) {
-			rows = append(rows, h.NewIter(slot, table.IterOptions{NoCache: true}))
-			w.Count += h.Meta.Entries
-		}
-	}
+	w.Tombstones = tombstone.Merge(AppendTombstones(tombs, rs.Runs)...)
+	rows, n := AppendRows(rows, rs.Runs, w.Tombstones, snapshots, slot)
+	w.Count += n
 	w.Rows = iterator.NewMerging(rows...)
 	return w
 }

@@ -168,3 +168,39 @@ func (it *RunIter) Init(r *Run, slot *epoch.Slot, opts table.IterOptions) {
 
 // Clear lets go of what a closed iterator was over.
 func (it *RunIter) Clear() { it.tables, it.slot, it.one = nil, nil, table.Iter{} }
+
+// AppendTombstones appends the range tombstones of each table of some runs.
+func AppendTombstones(to []*tombstone.List, runs []Run) []*tombstone.List {
+	for _, r := range runs {
+		for _, h := range r.Tables {
+			to = append(to, h.Tombstones())
+		}
+	}
+	return to
+}
+
+// AppendRows appends what a merge reads of some runs, and returns how many rows these are: one iterator for each run, since
+// with one for each table those of tables to come would hold a block, too. Tables of which tombs hides all from everybody are
+// left out.
+func AppendRows(to []base.Iterator, runs []Run, tombs *tombstone.List, snapshots tombstone.Stripes, slot *epoch.Slot) (all []base.Iterator, rows uint64) {
+	opts := table.IterOptions{NoCache: true}
+	for _, r := range runs {
+		var read Run
+		for _, h := range r.Tables {
+			if !tombs.Hides(h.Meta, snapshots) {
+				read.Tables = append(read.Tables, h)
+				rows += h.Meta.Entries
+			}
+		}
+		switch len(read.Tables) {
+		case 0:
+		case 1: // it does what the other would have to ask it for
+			to = append(to, read.Tables[0].NewIter(slot, opts))
+		default:
+			it := NewRunIter()
+			it.Init(&read, slot, opts)
+			to = append(to, it)
+		}
+	}
+	return to, rows
+}
