@@ -3,6 +3,7 @@ package cairn_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ import (
 type hookFS struct {
 	vfs.FS
 	opens, reads atomic.Pointer[func(base string)]
-	open         atomic.Int64 // files
+	open, most   atomic.Int64 // files that are, and can be; 0: any number
 }
 
 // Watch implements vfs.Watcher.
@@ -30,11 +31,15 @@ func (h *hookFS) Watch(name string) (vfs.Watch, error) { return h.FS.(vfs.Watche
 
 func (h *hookFS) Open(name string) (vfs.File, error) {
 	call(&h.opens, name)
+	if most := h.most.Load(); h.open.Add(1) > most && most > 0 {
+		h.open.Add(-1)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
+	}
 	f, err := h.FS.Open(name)
 	if err != nil {
+		h.open.Add(-1)
 		return nil, err
 	}
-	h.open.Add(1)
 	return &hookFile{f, h, name}, nil
 }
 
@@ -214,13 +219,7 @@ func TestReaderFailsTwice(t *testing.T) {
 	h := &hookFS{FS: m}
 	h.opens.Store(once(".log", func() {
 		check(t, w.Compact(t.Context(), cairn.Range{}))
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-			if f, err := m.Open("/db/000001.log"); err != nil {
-				return
-			} else if f.Close(); time.Now().After(deadline) {
-				t.Fatal("the log is still there")
-			}
-		}
+		gone(t, m, "/db/000001.log")
 	}))
 	faults := faultfs.New(h)
 	failed := faults.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "*.log", At: 1, Do: faultfs.Fail(syscall.EIO)})
@@ -228,6 +227,18 @@ func TestReaderFailsTwice(t *testing.T) {
 	wantValue(t, r, "a", "1")
 	if failed.Fired() == 0 {
 		t.Error("no log was opened")
+	}
+}
+
+// gone waits until a file is not there any more.
+func gone(t *testing.T, fsys vfs.FS, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if f, err := fsys.Open(name); err != nil {
+			return
+		} else if f.Close(); time.Now().After(deadline) {
+			t.Fatalf("%s is still there", name)
+		}
 	}
 }
 
@@ -503,5 +514,93 @@ func TestReaderGivesUpWhenClosed(t *testing.T) {
 	check(t, <-closed)
 	if n := looks.Load(); n > 3 {
 		t.Errorf("it looked %d times at a store that it was to let go of", n)
+	}
+}
+
+// refill replaces what a store holds by several new tables, which such keys soon fill, and a log behind them.
+func refill(t *testing.T, w *cairn.DB) {
+	t.Helper()
+	check(t, w.Update(func(tx *cairn.Tx) error {
+		for i := range 150 {
+			if err := tx.Put(fmt.Appendf(make([]byte, cairn.MaxKeyBytes-6), "%06d", i), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	check(t, w.Compact(t.Context(), cairn.Range{}))
+	if n := w.Stats().Tables; n != 2 {
+		t.Fatalf("%d tables", n)
+	}
+	put(t, w, "a", "log")
+}
+
+// settles waits until so many files are open, or fewer.
+func (h *hookFS) settles(t *testing.T, most int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); h.open.Load() > most; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d files are open, more than %d", h.open.Load(), most)
+		}
+	}
+}
+
+// TestReaderThatFailsLetsGo: a reader that could not catch up kept the tables that each attempt had opened, which no
+// manifest named any more: for want of descriptors it took all there were, and failed for good.
+func TestReaderThatFailsLetsGo(t *testing.T) {
+	for _, what := range []string{"descriptors", "log"} {
+		t.Run(what, func(t *testing.T) {
+			m := memfs.New()
+			m.StopJournal()
+			h := &hookFS{FS: m}
+			faults := faultfs.New(h)
+			w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 20})
+			put(t, w, "a", "0")
+			r := openAt(t, "/db", &cairn.Options{FS: faults, ReadOnly: true, Memory: 4 << 20})
+			wantValue(t, r, "a", "0")
+			most := h.open.Load()
+			if what == "log" {
+				most += 2 // it may catch up while there is none
+				faults.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "*.log", Sticky: true, Do: faultfs.Fail(syscall.EMFILE)})
+			} else {
+				h.most.Store(most + 1)
+			}
+			for range 4 {
+				refill(t, w)
+				_, err := r.Get(b("a"))
+				expect(t, err, syscall.EMFILE)
+				h.settles(t, most)
+			}
+			check(t, w.Update(func(tx *cairn.Tx) error { return tx.DeleteRange(cairn.Range{}) }))
+			check(t, w.Compact(t.Context(), cairn.Range{}))
+			faults.Heal()
+			put(t, w, "a", "1")
+			wantValue(t, r, "a", "1")
+		})
+	}
+}
+
+// TestReaderThatCannotKeepUpLetsGo: of a store that changed whenever it was looked at a reader kept the tables of one
+// manifest more with each look.
+func TestReaderThatCannotKeepUpLetsGo(t *testing.T) {
+	_, w, h, r := hooked(t)
+	check(t, w.Compact(t.Context(), cairn.Range{}))
+	put(t, w, "a", "2")
+	wantValue(t, r, "a", "2")
+	before, most, looks := h.open.Load(), int64(0), 0
+	changes := func(name string) {
+		if strings.HasSuffix(name, ".log") && looks < 6 { // the tables are open, and the log is not what it was
+			looks, most = looks+1, max(most, h.open.Load())
+			check(t, w.Compact(t.Context(), cairn.Range{}))
+			put(t, w, "a", fmt.Sprint(looks))
+			gone(t, h.FS, "/db/"+name)
+		}
+	}
+	h.opens.Store(&changes)
+	check(t, w.Compact(t.Context(), cairn.Range{}))
+	put(t, w, "a", "3")
+	wantValue(t, r, "a", "6")
+	if looks < 6 || most > before+2 {
+		t.Errorf("%d files were open when it had looked %d times, %d before", most, looks, before)
 	}
 }

@@ -52,6 +52,7 @@ type Follower struct {
 	tail    tail              // what is above it
 	layers  int               // how many layers of that the view has; -1: it has another version
 	handles tree.Handles      // open tables, with a reference each
+	state   *tree.State       // the last that was put into the view: what it is made of is looked at only; nil: there was none
 }
 
 // Open makes the view one of the store. Errors are those of the files, *vfs.LockedError if somebody writes the
@@ -142,7 +143,7 @@ func (f *Follower) CatchUp() error {
 // catchUp reads what the log has more; if that is not enough, everything is looked at again. mu is held.
 func (f *Follower) catchUp() error {
 	seen, ok := f.page.Look()
-	if ok && seen.Shown && seen.Turn == f.turn.Load() && f.following() && f.tail.read(nil, wal.Position(seen.End)) == nil {
+	if ok && seen.Shown && seen.Turn == f.turn.Load() && f.following() && f.layers >= 0 && f.tail.read(nil, wal.Position(seen.End)) == nil {
 		return f.replace(seen, seen.Seq)
 	}
 	return f.refresh()
@@ -196,8 +197,17 @@ type found struct {
 	failed                   string
 }
 
-// refresh brings the view up to date with the manifest, and the log behind it. mu is held.
-func (f *Follower) refresh() error {
+// refresh brings the view up to date with the manifest, and the log behind it, or leaves it as it is, and keeps nothing
+// open for the next time that may be what the process has run out of. mu is held.
+func (f *Follower) refresh() (err error) {
+	defer func() {
+		if err != nil {
+			if f.layers < 0 { // the tail lies behind tables that the view does not have
+				f.tail.drop()
+			}
+			f.letGo(nil)
+		}
+	}()
 	var last found
 	for range tries {
 		if f.View.Closed() {
@@ -271,9 +281,10 @@ func (f *Follower) attempt() (now found, err error) {
 	return now, f.follow(st, now.seen)
 }
 
-// openTables opens those of a manifest that are not open yet.
+// openTables opens those of a manifest that are not open yet, and lets go of those that only an earlier one named.
 func (f *Follower) openTables(st *manifest.State) error {
 	var metas []*base.TableMeta
+	f.letGo(st.Version)
 	for _, meta := range st.Version.Tables() {
 		if f.handles[meta.Num] == nil {
 			metas = append(metas, meta)
@@ -425,12 +436,13 @@ func (f *Follower) replace(seen shm.Seen, visible uint64) error {
 	if len(f.tail.layers) != f.layers {
 		rs = f.newState()
 		f.layers = len(f.tail.layers)
-		f.letGo(rs)
 	}
 	f.View.Replace(rs, visible)
 	f.turn.Store(seen.Turn)
 	f.seq.Store(seen.Seq)
 	if rs != nil {
+		f.state = rs
+		f.letGo(nil)
 		f.Tell(rs)
 	}
 	return nil
@@ -444,11 +456,24 @@ func (f *Follower) newState() *tree.State {
 	return tree.NewState(layers, f.version, f.handles.Of)
 }
 
-// letGo lets go of tables that are not of a State.
-func (f *Follower) letGo(rs *tree.State) {
+// letGo lets go of all tables but those of the State that was put into the view last, of the tail, and of a version that
+// may come next, if that is not nil.
+func (f *Follower) letGo(next *manifest.Version) {
 	needed := map[uint64]bool{}
-	for _, h := range rs.Handles {
-		needed[h.Meta.Num] = true
+	if f.state != nil {
+		for _, h := range f.state.Handles {
+			needed[h.Meta.Num] = true
+		}
+	}
+	if next != nil {
+		for _, meta := range next.Tables() {
+			needed[meta.Num] = true
+		}
+	}
+	for _, l := range f.tail.layers {
+		for _, h := range l.Tables() {
+			needed[h.Meta.Num] = true
+		}
 	}
 	for num, h := range f.handles {
 		if !needed[num] {
@@ -463,7 +488,8 @@ func (f *Follower) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tail.drop()
-	f.letGo(new(tree.State))
+	f.state = nil
+	f.letGo(nil)
 	var errs []error
 	if f.watch != nil {
 		errs = append(errs, f.watch.Close())
