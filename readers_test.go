@@ -507,3 +507,46 @@ func TestWriterThatCannotShow(t *testing.T) {
 		})
 	}
 }
+
+// blinkFS is a file system where it cannot be found out for a moment who holds a lock.
+type blinkFS struct {
+	*memfs.FS
+	err atomic.Pointer[error]
+}
+
+func (f *blinkFS) Watch(name string) (vfs.Watch, error) {
+	w, err := f.FS.Watch(name)
+	return &blinkWatch{w, f}, err
+}
+
+type blinkWatch struct {
+	vfs.Watch
+	fs *blinkFS
+}
+
+func (w *blinkWatch) Holder() (vfs.Holder, error) {
+	if err := w.fs.err.Load(); err != nil {
+		return vfs.Hidden, *err
+	}
+	return w.Watch.Holder()
+}
+
+// TestReaderThatCannotAsk: a reader that could not find out who holds the lock said that the store is locked.
+func TestReaderThatCannotAsk(t *testing.T) {
+	f := &blinkFS{FS: memfs.New()}
+	f.StopJournal()
+	w := openAt(t, "/db", &cairn.Options{FS: f, Memory: 4 << 20})
+	put(t, w, "a", "1")
+	r := openAt(t, "/db", &cairn.Options{FS: f, ReadOnly: true, Memory: 4 << 20})
+	failure := error(syscall.EIO)
+	f.err.Store(&failure)
+	check(t, w.Compact(t.Context(), cairn.Range{})) // the log that the reader knows ends
+	put(t, w, "a", "2")
+	_, err := r.Get(b("a"))
+	expect(t, err, syscall.EIO)
+	if errors.Is(err, cairn.ErrLocked) {
+		t.Error(err)
+	}
+	f.err.Store(nil)
+	wantValue(t, r, "a", "2")
+}

@@ -253,7 +253,7 @@ func (f *Follower) attempt() (now found, err error) {
 	if f.watch != nil {
 		holder, err = f.watch.Holder()
 	}
-	if holder == vfs.Hidden {
+	if err == nil && holder == vfs.Hidden {
 		err = &vfs.LockedError{Path: f.lockName()}
 	}
 	if err != nil {
