@@ -185,17 +185,31 @@ func (l *osLock) Close() error {
 // setTurn makes the first shared word of a lock file one that no other holder has.
 func setTurn(file []byte) { _, _ = rand.Read(file[holderBytes : holderBytes+8]) }
 
+// lockedError says who holds a lock, if it is known who has signed it: where those hold it who share it, what stands in
+// the file is left from somebody who was killed.
 func lockedError(name string, f *os.File) error {
 	e := &LockedError{Path: name}
 	for try := 0; try < holderTries && e.PID == 0; try++ {
 		if try > 0 {
 			time.Sleep(holderPause)
 		}
+		if !signed(f) {
+			continue
+		}
 		buf := make([]byte, holderBytes)
 		n, _ := readAll(f, buf, 0) // what cannot be read stays unknown
 		e.PID, e.Host, e.Since = decodeHolder(buf[:n])
 	}
 	return e
+}
+
+// heldAlone reports whether somebody holds a lock exclusively: f, which has no lock, cannot share it.
+func heldAlone(f *os.File) bool {
+	err := lockHandle(f, true)
+	if err == nil {
+		_ = unlockHandle(f)
+	}
+	return err != nil
 }
 
 func encodeHolder(pid int, host string, since time.Time) []byte {

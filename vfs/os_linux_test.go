@@ -236,6 +236,30 @@ func TestRecordLockInTheWay(t *testing.T) {
 	wantHolder(t, w, Holds)
 }
 
+// TestWatchWaitsForTheHolder: a reader that came between the making of a lock file and its holder's line took the lock,
+// and kept the holder out.
+func TestWatchWaitsForTheHolder(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "LOCK"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := whole(f, 2*time.Millisecond); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("one that stays empty: %v", err)
+	}
+	var signing sync.WaitGroup
+	signing.Go(func() {
+		time.Sleep(5 * time.Millisecond)
+		if err := f.Truncate(lockBytes); err != nil {
+			t.Error(err)
+		}
+	})
+	defer signing.Wait()
+	if err := whole(f, time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHolderThatCannotBeSeen: a holder that cannot be seen because the system refuses it a lock is told, where others may watch:
 // they would take it that there is none.
 func TestHolderThatCannotBeSeen(t *testing.T) {

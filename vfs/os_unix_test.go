@@ -87,6 +87,31 @@ func TestLockAcrossProcesses(t *testing.T) {
 	}
 }
 
+// TestDeadHolderIsNotNamed: beside those who share the lock, a writer that was killed was said to hold it.
+func TestDeadHolderIsNotNamed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "LOCK")
+	cmd, said := startHolder(t, name)
+	if said != "held" {
+		t.Fatal(said)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if line, _ := os.ReadFile(name); !strings.HasPrefix(string(line), fmt.Sprint(cmd.Process.Pid)) {
+		t.Fatalf("left behind: %q", line)
+	}
+	shared, err := vfs.OS().Lock(name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	e := (*vfs.LockedError)(nil)
+	if err := lockOnce(name, false); !errors.As(err, &e) || e.PID != 0 || e.Host != "" || !e.Since.IsZero() {
+		t.Errorf("process %d is dead: %v", cmd.Process.Pid, err)
+	}
+}
+
 // TestLockNotInherited: a child that outlives us in the same descriptors would keep
 // a store locked.
 func TestLockNotInherited(t *testing.T) {

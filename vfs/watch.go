@@ -20,7 +20,7 @@ type Sharer interface {
 type Watcher interface {
 	// Watch watches a lock file that is there, and needs no right to write to it. It keeps nobody
 	// from taking the lock. Where that cannot be had, on a network file system for one, the error
-	// is one of errors.ErrUnsupported.
+	// is one of errors.ErrUnsupported. For a lock file that is just being made it waits.
 	Watch(name string) (Watch, error)
 }
 

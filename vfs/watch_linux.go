@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,8 @@ const (
 	heldByte   = 0 // locked by an exclusive holder
 	hiddenByte = 1 // by one that could not Share
 	watchByte  = 2 // by those who watch, shared
+
+	madeWithin = 50 * time.Millisecond // a lock file, from when it has its name
 )
 
 // mayShare are the file systems where a page of a file that is there can be stored to at any time, and
@@ -65,6 +68,12 @@ func byteHeld(f *os.File, how int16, at int64) (bool, error) {
 	l := unix.Flock_t{Type: how, Start: at, Len: 1}
 	err := control(f, func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l) })
 	return l.Type != unix.F_UNLCK, err
+}
+
+// signed reports whether somebody holds a lock who has signed it, or will in a moment where there are no locks on bytes.
+func signed(f *os.File) bool {
+	held, err := byteHeld(f, unix.F_RDLCK, heldByte)
+	return err == nil && held || err != nil && heldAlone(f)
 }
 
 // show lets Watch know that the lock is held.
@@ -164,10 +173,7 @@ func (osFS) Watch(name string) (Watch, error) {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	w := &osWatch{f: f, name: name}
-	info, err := f.Stat()
-	if err == nil && info.Size() < lockBytes { // it was never held
-		err = errors.ErrUnsupported
-	}
+	err = whole(f, madeWithin)
 	if err == nil {
 		err = control(f, shareable) // what fails elsewhere may be that there are no such locks
 	}
@@ -182,6 +188,20 @@ func (osFS) Watch(name string) (Watch, error) {
 		return nil, &fs.PathError{Op: "watch", Path: name, Err: err}
 	}
 	return w, nil
+}
+
+// whole fails unless an open lock file has its length, for which it waits: one that is being made is empty until its holder
+// has signed it. One that stays short was never held, or by a version that left it so.
+func whole(f *os.File, wait time.Duration) error {
+	for deadline := time.Now().Add(wait); ; time.Sleep(time.Millisecond) {
+		info, err := f.Stat()
+		if err != nil || info.Size() >= lockBytes {
+			return err
+		}
+		if !time.Now().Before(deadline) {
+			return errors.ErrUnsupported
+		}
+	}
 }
 
 // writableLayer returns f, or on overlayfs the file that a writer has: of one in a lower layer it would be another

@@ -2,6 +2,11 @@
 
 package vfs
 
+import "os"
+
+// signed reports whether somebody holds a lock who has signed it, or will in a moment.
+func signed(f *os.File) bool { return heldAlone(f) }
+
 // show has no use where there is no Watcher.
 func (l *osLock) show() error { return nil }
 
