@@ -103,3 +103,17 @@ func TestInOrder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInOrderFewTables: what is put in the order of its keys is flushed to tables of their own, which little memory makes
+// small. There are not many of them also while the store is written to, since each takes a descriptor.
+func TestInOrderFewTables(t *testing.T) {
+	db := openAt(t, t.TempDir(), &cairn.Options{Memory: 1 << 20, Durability: cairn.Relaxed, Compression: cairn.Fast})
+	r, value := rand.NewChaCha8([32]byte{}), make([]byte, 1000)
+	for i := range 20_000 {
+		r.Read(value)
+		check(t, db.Put(fmt.Appendf(nil, "%08d", i), value))
+	}
+	if s := db.Stats(); s.Tables > int(s.DiskBytes>>23)+128 {
+		t.Errorf("%d bytes in %d tables", s.DiskBytes, s.Tables)
+	}
+}

@@ -17,8 +17,8 @@
 // other input has a key there, and their rows are puts without a sequence, which
 // everybody sees. They are verified, and only their keys are decoded.
 //
-// Under load a merge is due when level 0 has too many runs or a level too many
-// bytes. When the store is idle, what is left above the bottom is merged down until
+// Under load a merge is due when level 0 has too many runs, or a level too many
+// bytes or too many small tables. When the store is idle, what is left above the bottom is merged down until
 // it can hide at most a tenth of the bottom's bytes and no tombstone above the
 // bottom is worth keeping (idle.go). Then the debt is 0 and space amplification is
 // at most 1.2.
@@ -41,7 +41,7 @@
 //     of deeper levels.
 //   - C4: Pick terminates: each job moves a row or tombstone to a deeper level, or
 //     lessens the number of runs in level 0, or rids bottom tables of garbage that
-//     is known to go, or joins bottom tables. Nothing ever moves up.
+//     is known to go, or joins tables of a level. Nothing ever moves up.
 //
 // # Lifetimes
 //

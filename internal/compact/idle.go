@@ -13,16 +13,18 @@ const (
 	spareShare = 10
 	// garbageShare: a bottom table is rewritten if one row in this many is a tombstone.
 	garbageShare = 20
-	// smallTables is how many neighbours of the bottom level have to fit into one
+	// smallTables is how many neighbours of a level have to fit into one
 	// table for joining them to be worthwhile.
 	smallTables = 4
+	// manySmall tables of a level may be less than half full before joining them is urgent.
+	manySmall = 64
 )
 
 // idle picks work that nobody waits for.
 func (p *picker) idle() (Job, bool) {
 	for _, pick := range []func() (Job, bool){
 		p.pushTombstones, p.pushWeight, p.cleanBottom,
-		func() (Job, bool) { return p.joinSmall(p.stays) },
+		func() (Job, bool) { return p.joinSmall(manifest.Bottom, p.stays) },
 		p.compressWell,
 	} {
 		if job, ok := pick(); ok {
@@ -147,10 +149,10 @@ func (p *picker) garbage(t *base.TableMeta) int64 {
 	return 0
 }
 
-// joinSmall picks neighbours of the bottom level that fit into one table, and of which none stays as it is. A table
+// joinSmall picks neighbours of a level that fit into one table, and of which none stays as it is. A table
 // may be full before it has its size: long keys fill its index first.
-func (p *picker) joinSmall(stays func(*base.TableMeta) bool) (Job, bool) {
-	tables := p.v.Levels[manifest.Bottom]
+func (p *picker) joinSmall(level int, stays func(*base.TableMeta) bool) (Job, bool) {
+	tables := p.v.Levels[level]
 	from, size := 0, int64(0)
 	for to, t := range tables {
 		if stays(t) {
@@ -164,9 +166,31 @@ func (p *picker) joinSmall(stays func(*base.TableMeta) bool) (Job, bool) {
 		if !last || to+1-from < smallTables {
 			continue
 		}
-		job := p.job(manifest.Bottom, tables[from:to+1:to+1], manifest.Bottom)
+		job := p.job(level, tables[from:to+1:to+1], level)
 		job.Reason, job.joins = ReasonSmall, true
 		if p.fits(&job) {
+			return job, true
+		}
+	}
+	return Job{}, false
+}
+
+// joinMany picks small neighbours of a level that has many, since each table takes a descriptor. What is put in the order
+// of keys moves there as it was flushed, in tables that are the smaller the less memory there is. Those that are at least
+// half full are left as they are, so that a row is seldom joined more than once or twice.
+func (p *picker) joinMany() (Job, bool) {
+	stays := func(t *base.TableMeta) bool { return t.Size >= p.in.TargetFileBytes/2 || p.stays(t) }
+	for level := manifest.Bottom; level > 0; level-- {
+		small := 0
+		for _, t := range p.v.Levels[level] {
+			if !stays(t) {
+				small++
+			}
+		}
+		if small <= manySmall {
+			continue
+		}
+		if job, ok := p.joinSmall(level, stays); ok {
 			return job, true
 		}
 	}

@@ -38,7 +38,7 @@ func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 		job, ok = p.cleanRange(a.Low, a.High)
 	}
 	if !ok {
-		job, ok = p.joinSmall(func(t *base.TableMeta) bool { return !want(t) || p.stays(t) })
+		job, ok = p.joinSmall(manifest.Bottom, func(t *base.TableMeta) bool { return !want(t) || p.stays(t) })
 	}
 	job.Reason = ReasonManual
 	return job, ok

@@ -107,7 +107,7 @@ type Job struct {
 
 	Reason Reason
 
-	joins bool // small tables of the bottom, so that there are fewer
+	joins bool // small tables of a level, so that there are fewer
 	hull  bounds
 }
 
@@ -216,7 +216,7 @@ func newPicker(v *manifest.Version, in Inputs) *picker {
 	return &picker{v: v, in: in, levels: measure(v, &in)}
 }
 
-// urgent picks among what is over its trigger, the greatest score first.
+// urgent picks among what is over its trigger, the greatest score first, then small tables if there are many.
 func (p *picker) urgent() (Job, bool) {
 	var due []int
 	for level, score := range p.score {
@@ -234,7 +234,7 @@ func (p *picker) urgent() (Job, bool) {
 			return job, true
 		}
 	}
-	return Job{}, false
+	return p.joinMany()
 }
 
 // down picks what is best merged from a level into the next.

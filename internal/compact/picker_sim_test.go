@@ -53,6 +53,30 @@ func TestSimSequentialLoadWithCodecIsWrittenTwice(t *testing.T) {
 	}
 }
 
+// What little memory flushes in the order of keys comes down in small tables. They are joined while the load goes on, so
+// that there are not many, in the last level and above it, and each row is joined a few times only.
+func TestSimSequentialLoadOfSmallTables(t *testing.T) {
+	for _, codecs := range []bool{false, true} {
+		s, levels := newSim(t, 2), 0
+		s.in.Codecs, s.memLimit = codecs, s.in.TargetFileBytes/40
+		for k := range uint64(8000) {
+			s.put(k, 100)
+			levels = max(levels, s.v.NumRuns()-len(s.v.L0))
+			if n, most := s.v.NumTables(), int(2*s.total()/s.in.TargetFileBytes)+levels*(manySmall+1)+DefaultMaxRuns; n > most {
+				t.Fatalf("%d tables, want at most %d, of\n%s", n, most, s.v)
+			}
+		}
+		if levels < 2 {
+			t.Error("only one level was used")
+		}
+		if write := float64(s.rewritten) / float64(s.flushed); write > 2.5 {
+			t.Errorf("write amplification %.1f", write)
+		}
+		t.Logf("codecs %v: %d bytes flushed, %d rewritten, %d levels, %d tables", codecs, s.flushed, s.rewritten, levels, s.v.NumTables())
+		s.finish(1.05)
+	}
+}
+
 func TestSimDeletesFreeSpace(t *testing.T) {
 	for _, share := range []uint64{1, 2, 4, 20} {
 		t.Run(fmt.Sprint("one in ", share), func(t *testing.T) {
