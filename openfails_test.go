@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/internal/arena"
@@ -129,6 +130,77 @@ func openCut(t *testing.T, m *memfs.FS, what string, want map[string]string) (cu
 	}
 	check(t, db.Close())
 	return cuts
+}
+
+// recoveredByHalf is the disk of a store, the last commit to which is in the system's cache only, and whose next Open has
+// made its table and a manifest of it, and was killed when CURRENT had its new name, which was not durable yet.
+func recoveredByHalf(t *testing.T, d cairn.Durability) *memfs.FS {
+	t.Helper()
+	m := memfs.New()
+	disk := faultfs.New(m)
+	opts := &cairn.Options{FS: disk, Memory: 4 << 20, Durability: d, SyncInterval: time.Hour}
+	db, err := cairn.Open("/db", opts)
+	check(t, err)
+	put(t, db, "first", "1")
+	check(t, db.Sync())
+	killed := faultfs.Rule{Kinds: faultfs.All &^ (faultfs.Close | faultfs.Lock | faultfs.Write), Sticky: true, Do: faultfs.Fail(syscall.EIO)}
+	disk.Add(killed)
+	_ = db.Put(b("last"), b("2")) // written; where it is durable nobody knows what became of it
+	killed.Kinds |= faultfs.Write
+	disk.Add(killed)
+	db.Close()
+	disk.Heal()
+	renamed := disk.Add(faultfs.Rule{Kinds: faultfs.Rename, Do: faultfs.DoneBut(syscall.EIO)})
+	if _, err := cairn.Open("/db", opts); !errors.Is(err, syscall.EIO) || renamed.Fired() != 1 {
+		t.Fatalf("Open was to fail behind the new name of CURRENT: %v", err)
+	}
+	return m
+}
+
+// TestNothingIsShownBeforeItIsDurable: what an Open shows that finds a recovery done whose manifest is in the system's cache
+// only, no power cut takes back, whatever it could not look at; where there is no space to make that sure it fails.
+func TestNothingIsShownBeforeItIsDurable(t *testing.T) {
+	for what, arrange := range map[string]func(m *memfs.FS, disk *faultfs.FS){
+		"no fault": func(*memfs.FS, *faultfs.FS) {},
+		"nothing left over can be opened": func(m *memfs.FS, disk *faultfs.FS) {
+			current, err := m.ReadFile("/db/CURRENT")
+			check(t, err)
+			for _, path := range m.Files() {
+				text, err := m.ReadFile(path)
+				check(t, err)
+				name := filepath.Base(path)
+				if ahead := strings.HasSuffix(name, ".sst") && len(text) == 0; ahead || strings.HasSuffix(name, ".log") || strings.Contains(name, "MANIFEST") && !bytes.Contains(current, b(name)) {
+					disk.Add(faultfs.Rule{Kinds: faultfs.Open, Name: name, Sticky: true, Do: faultfs.Fail(syscall.EMFILE)})
+				}
+			}
+		},
+		"one block is free": func(m *memfs.FS, _ *faultfs.FS) { m.SetCapacity(m.Used() + 4096) },
+		"none is free":      func(m *memfs.FS, _ *faultfs.FS) { m.SetCapacity(m.Used()) },
+	} {
+		for _, d := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+			t.Run(fmt.Sprint(what, ", ", d), func(t *testing.T) {
+				m := recoveredByHalf(t, d)
+				disk := faultfs.New(m)
+				arrange(m, disk)
+				opts := &cairn.Options{FS: disk, Memory: 4 << 20, Durability: d, SyncInterval: time.Hour}
+				db, err := cairn.Open("/db", opts)
+				if what == "none is free" {
+					expect(t, err, cairn.ErrNoSpace)
+					m.SetCapacity(0)
+					db, err = cairn.Open("/db", opts)
+				}
+				check(t, err)
+				want := pairsOf(t, db)
+				if len(want) != 2 {
+					t.Errorf("there is %v", want)
+				}
+				check(t, db.Sync())
+				holds(t, m.Crash(memfs.SyncedOnly()), "after a power cut", want)
+				disk.Heal()
+				check(t, db.Close())
+			})
+		}
+	}
 }
 
 // TestManifestTailIsReported: what was dropped of the manifest is told beside what the log gives.

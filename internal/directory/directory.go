@@ -104,45 +104,24 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // Clean removes what earlier runs left behind that the store, whose state is s, has no
 // use for: files of interrupted flushes and edits. names are those in the directory
 // when it was opened. Unknown ones are never touched, nor are files that something else
-// has made under names like ours, nor what is needed all the same, if needed is not nil. Before it
-// removes the first one that an earlier state may need it calls confirm, if that is not nil; if that finds
-// no space, for which those that went before have made room as far as they could, these stay,
-// and the directory is synced as it is. What cannot be removed, as
+// has made under names like ours, nor what is needed all the same, if needed is not nil. The name of the
+// manifest is durable, or needed is what an earlier state may need. What cannot be removed, as
 // where another program has it open, stays, too: nothing depends on that it is gone, as a crash may leave all of it at any
 // moment. If that is all that was amiss the error is a *LeftError, or nil where more is removed after what is needed.
-func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool, confirm func() error) error {
+func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed func(t base.FileType, num uint64) bool) error {
 	garbage := manifest.Obsolete(names, s, needed)
 	for _, name := range names {
 		if t, _ := base.ParseFileName(name); t == base.FileReserve {
 			garbage = append(garbage, name)
 		}
 	}
-	earlierNeeds := manifest.EarlierNeeds(names, s)
-	var later []string
 	left := new(LeftError)
 	for _, name := range garbage {
-		t, num := base.ParseFileName(name)
 		name = filepath.Join(dir, name)
 		if !mayBeOurs(fsys, name, s.Store) {
 			continue
 		}
-		if confirm != nil && earlierNeeds(t, num) {
-			later = append(later, name)
-		} else if err := left.remove(fsys, name); err != nil {
-			return err
-		}
-	}
-	if len(later) > 0 {
-		err := confirm()
-		if errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
-			err, later = fsys.SyncDir(dir), nil // which confirms what was not tried yet, as where the one before was killed
-		}
-		for _, name := range later {
-			if err == nil {
-				err = left.remove(fsys, name)
-			}
-		}
-		if err != nil {
+		if err := left.remove(fsys, name); err != nil {
 			return err
 		}
 	}
@@ -150,6 +129,19 @@ func Clean(fsys vfs.FS, dir string, s *manifest.State, names []string, needed fu
 		return nil
 	}
 	return left
+}
+
+// Confirm makes the name of the manifest durable, whose state is s, where that is not known: until then
+// nothing of the store may be shown, since a power cut could take all of it back. That takes
+// a file, num being an unused number; what even an earlier state has no use for makes room for it.
+func Confirm(fsys vfs.FS, dir string, s *manifest.State, names []string, num uint64) error {
+	if !manifest.Unconfirmed(names, s) {
+		return nil
+	}
+	if err := Clean(fsys, dir, s, names, manifest.EarlierNeeds(names, s)); err != nil {
+		return err
+	}
+	return manifest.Confirm(fsys, dir, num)
 }
 
 // LeftError says which files could not be removed. Their names are not used again.

@@ -224,56 +224,18 @@ func store(t *testing.T) (*memfs.FS, *faultfs.FS, *manifest.State, []string) {
 	return disk, faults, s, append(names, "000099.sst") // which has gone by now
 }
 
-// TestClean: what is not the store's, and what it needs, stays; what an earlier state may need goes only when it is
-// confirmed that there is none; where there is no space for that the directory is synced.
+// TestClean: what is not the store's, and what it needs, stays.
 func TestClean(t *testing.T) {
-	full := fmt.Errorf("confirm: %w", base.ErrNoSpace)
-	for _, c := range []struct {
-		what    string
-		confirm func() error
-		earlier bool  // what an earlier state may need is left
-		err     error // of Clean
-	}{
-		{"none to confirm", nil, false, nil},
-		{"confirmed", func() error { return nil }, false, nil},
-		{"full", func() error { return full }, true, nil},
-		{"poisoned", func() error { return fmt.Errorf("%w: %w", base.ErrPoisoned, full) }, true, base.ErrPoisoned},
-		{"failed", func() error { return syscall.EIO }, true, syscall.EIO},
-	} {
-		disk, faults, s, names := store(t)
-		removed, confirmed := faults.Add(faultfs.Rule{Kinds: faultfs.Remove}), 0
-		synced := faults.Add(faultfs.Rule{Kinds: faultfs.SyncDir})
-		confirm := func() error {
-			confirmed++
-			if removed.Seen() != int64(len(needless)) {
-				t.Errorf("%s: %d files removed before it is confirmed", c.what, removed.Seen())
-			}
-			return c.confirm()
-		}
-		if c.confirm == nil {
-			confirm = nil
-		}
-		needed := func(kind base.FileType, num uint64) bool { return kind == base.FileTable && num == 13 }
-		if err := Clean(faults, "/db", s, names, needed, confirm); !errors.Is(err, c.err) || (c.confirm != nil) != (confirmed == 1) {
-			t.Errorf("%s: %v, confirmed %d times", c.what, err, confirmed)
-		}
-		if asItIs := synced.Seen() == 1; asItIs != (c.what == "full") {
-			t.Errorf("%s: the directory was synced %d times", c.what, synced.Seen())
-		}
-		want := []string{"000012.log"} // the directory
-		for name := range kept {
-			want = append(want, name)
-		}
-		for name := range ofOthers {
-			want = append(want, name)
-		}
-		if c.earlier {
-			want = slices.AppendSeq(slices.AppendSeq(want, maps.Keys(earlier)), maps.Keys(ofNone))
-		}
-		slices.Sort(want)
-		if got, err := disk.List("/db"); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v is left, want %v; %v", c.what, got, want, err)
-		}
+	disk, faults, s, names := store(t)
+	needed := func(kind base.FileType, num uint64) bool { return kind == base.FileTable && num == 13 }
+	if err := Clean(faults, "/db", s, names, needed); err != nil {
+		t.Error(err)
+	}
+	want := []string{"000012.log"} // the directory
+	want = slices.AppendSeq(slices.AppendSeq(want, maps.Keys(kept)), maps.Keys(ofOthers))
+	slices.Sort(want)
+	if got, err := disk.List("/db"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v is left, want %v; %v", got, want, err)
 	}
 }
 
@@ -282,9 +244,8 @@ func TestCleanFails(t *testing.T) {
 	for _, name := range []string{"000014.tmp", "RESERVE", "000003.log"} {
 		disk, faults, s, names := store(t)
 		faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: name, Do: faultfs.Fail(fs.ErrPermission)})
-		confirm := func() error { return nil }
 		var again []string
-		err := Clean(faults, "/db", s, names, nil, confirm)
+		err := Clean(faults, "/db", s, names, nil)
 		if !errors.Is(err, fs.ErrPermission) || Later(err, func(path string) { again = append(again, path) }) != nil {
 			t.Errorf("%s cannot be removed: %v", name, err)
 		}
@@ -297,7 +258,7 @@ func TestCleanFails(t *testing.T) {
 		}
 		disk, faults, s, names = store(t)
 		faults.Add(faultfs.Rule{Kinds: faultfs.Read, Name: name, Do: faultfs.Fail(syscall.EIO)})
-		if err := Clean(faults, "/db", s, names, nil, confirm); err != nil {
+		if err := Clean(faults, "/db", s, names, nil); err != nil {
 			t.Errorf("%s cannot be read: %v", name, err)
 		}
 		if _, err := disk.Stat("/db/" + name); err != nil {

@@ -168,7 +168,7 @@ func (e *Engine) create(made int, names []string) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.State(), names, nil, nil)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.State(), names, nil)
 }
 
 // start makes the engine what the manifest says. names are those in the directory.
@@ -187,26 +187,24 @@ func (e *Engine) load(state *manifest.State, names []string) (err error) {
 	}
 	e.start(state, names)
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
-	confirm := func() error { return manifest.Confirm(e.cfg.FS, e.cfg.Dir, e.ledger.Next()) }
-	if state.NoLog() {
-		if err := e.recoveryLog().CheckNone(names); err != nil {
-			return err
-		}
-	} else {
-		confirm = nil       // recovery makes another manifest
+	replayed := !state.NoLog()
+	if replayed { // which makes another manifest
 		e.reserve.Release() // it may need the space
-		if err := e.recover(names); err != nil {
-			return err
-		}
+		err = e.recover(names)
+	} else if err = e.recoveryLog().CheckNone(names); err == nil {
+		err = directory.Confirm(e.cfg.FS, e.cfg.Dir, state, names, e.ledger.Next())
+	}
+	if err != nil {
+		return err
 	}
 	e.Show(e.commit.nextSeq - 1)
-	if confirm == nil {
+	if replayed {
 		_ = e.share() // so that readers let go of the log; the first commit tries again
 		if names, err = e.cfg.FS.List(e.cfg.Dir); err != nil {
 			return err
 		}
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil, confirm)
+	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil)
 }
 
 func (e *Engine) openTables(state *manifest.State) error {

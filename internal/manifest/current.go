@@ -179,7 +179,8 @@ func syncDir(fsys vfs.FS, dir string) error {
 }
 
 // Confirm makes what CURRENT names durable once more: whoever made it named so may have
-// ended, or failed, before it was. Until then nothing may be removed that the manifest
+// ended, or failed, before it was. It is written anew, since a sync of the directory may say nothing
+// of what one before it that failed has lost. Until then nothing may be removed that the manifest
 // before it needs. num is not the number of any file in the directory.
 func Confirm(fsys vfs.FS, dir string, num uint64) error {
 	c, err := readCurrent(fsys, dir)

@@ -49,10 +49,7 @@ func Obsolete(names []string, s *State, keep func(t base.FileType, num uint64) b
 // tables that only the log names it knows nothing. Only of Recover's states can it tell; of others it is
 // always true.
 func EarlierNeeds(names []string, s *State) func(t base.FileType, num uint64) bool {
-	before := slices.ContainsFunc(names, func(name string) bool {
-		t, num := base.ParseFileName(name)
-		return t == base.FileManifest && num < s.Manifest
-	})
+	before := hasEarlier(names, s)
 	return func(t base.FileType, num uint64) bool {
 		switch t {
 		case base.FileTemp, base.FileReserve:
@@ -64,6 +61,20 @@ func EarlierNeeds(names []string, s *State) func(t base.FileType, num uint64) bo
 		}
 		return true
 	}
+}
+
+// Unconfirmed reports whether the name of the manifest whose state Recover found may be in the system's
+// cache only: a recovery has made it, which may have ended, or failed, before CURRENT was durable (where
+// edits follow the snapshot it was, before they were written), and the one before it is still among the
+// directory's names. Only these count: that file may be one that cannot be looked at now.
+func Unconfirmed(names []string, s *State) bool { return s.whole && hasEarlier(names, s) }
+
+// hasEarlier reports whether an earlier manifest is among a directory's names.
+func hasEarlier(names []string, s *State) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		t, num := base.ParseFileName(name)
+		return t == base.FileManifest && num < s.Manifest
+	})
 }
 
 // numbered reports whether files of type t come and go with their numbers.

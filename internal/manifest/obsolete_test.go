@@ -51,6 +51,38 @@ func TestFirstFreeNum(t *testing.T) {
 	}
 }
 
+// TestUnconfirmed: the name of a manifest that a recovery has made is not known to be durable while there is one
+// before it; of one that was written to it is.
+func TestUnconfirmed(t *testing.T) {
+	written, _ := closedStore(t)
+	made, last := written.Clone(), mustRecover(t, written)
+	const num = 900
+	if err := CreateSealed(made, "db", testStore, num, last.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	begun := made.Clone()
+	l, err := Create(begun, "db", testStore, num+1, segments(950))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	before, behind := base.FileName(base.FileManifest, 1), base.FileName(base.FileManifest, num+5)
+	for _, c := range []struct {
+		what   string
+		fsys   *memfs.FS
+		before string
+		want   bool
+	}{
+		{"made at once", made, before, true}, {"made at once, none before it", made, behind, false},
+		{"closed", written, base.FileName(base.FileManifest, 0), false}, {"begun", begun, before, false},
+	} {
+		s := mustRecover(t, c.fsys)
+		if got := Unconfirmed([]string{"CURRENT", c.before, base.FileName(base.FileManifest, s.Manifest), "000001.log"}, s); got != c.want {
+			t.Errorf("%s: unconfirmed %v", c.what, got)
+		}
+	}
+}
+
 // TestEarlierNeeds: of the files that the last state does not need, those that any state before it
 // names, in this manifest or, where it is there, in one before, stay; those that none has named, though
 // their numbers were taken, may go.

@@ -184,6 +184,7 @@ func (r *replay) finish() error {
 	length := int64(len(r.walk.Buf))
 	whole := length == r.walk.Off || length%fileUnit == 0 // of any other length is a file that was cut
 	r.fold.state.Clean = r.sealed && tail.Bytes == 0 && whole
+	r.fold.state.whole = r.fold.state.Clean && r.ordinal == 1
 	return nil
 }
 

@@ -28,6 +28,7 @@ type State struct {
 
 	firstNum uint64          // NextFileNum as of the manifest's snapshot
 	gone     map[uint64]bool // tables that later edits of it have removed; nil: not known
+	whole    bool            // it was made sealed: there is nothing but the snapshot
 	unknown  bool
 }
 
@@ -53,7 +54,7 @@ func (s *State) Apply(e *Edit) (*State, error) {
 		return nil, err
 	}
 	next := *s
-	next.Version, next.Clean, next.Tail, next.gone = version, false, Tail{}, nil
+	next.Version, next.Clean, next.Tail, next.gone, next.whole = version, false, Tail{}, nil, false
 	next.Segments = slices.Clone(s.Segments)
 	return &next, next.advance(e)
 }

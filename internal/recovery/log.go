@@ -122,13 +122,14 @@ func (r *Log) dropLayers() {
 	r.Layers = nil
 }
 
-// Dropped returns what was dropped of the log, and of the manifest; before, if nothing was now.
+// Dropped returns what was dropped of the log, and of the manifest, with what recoveries before had dropped, and
+// where the log was last torn.
 func (r *Log) Dropped() manifest.Dropped {
 	d := r.found.Dropped
-	if n := r.replay.Dropped; n > 0 {
-		d = manifest.Dropped{Bytes: uint64(n), From: uint64(r.replay.DroppedFrom)}
+	if r.replay.Dropped > 0 {
+		d.From = uint64(r.replay.DroppedFrom)
 	}
-	d.Bytes += uint64(r.found.Tail.Bytes)
+	d.Bytes += uint64(r.replay.Dropped) + uint64(r.found.Tail.Bytes)
 	return d
 }
 

@@ -366,7 +366,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTornTail cuts the log in every frame: what was before is there, all behind it is dropped, and that is told.
+// TestTornTail cuts the log in every frame: what was before is there, all behind it is dropped, and that is told,
+// with what a recovery before had dropped.
 // Where a mark says that it was durable, it is damage.
 func TestTornTail(t *testing.T) {
 	const keys = "a a2 b b2 c c2 d d2 e e2 f f2"
@@ -392,6 +393,12 @@ func TestTornTail(t *testing.T) {
 					t.Errorf("%s: dropped %+v, %v", what, r.Dropped(), err)
 				}
 				r.dropLayers()
+				second := open(t, disk, true)
+				second.State.Dropped = manifest.Dropped{Bytes: 5, From: 1}
+				if err := second.run(); err != nil || second.Dropped() != (manifest.Dropped{Bytes: r.Dropped().Bytes + 5, From: r.Dropped().From}) {
+					t.Errorf("%s, behind a recovery that had dropped 5 bytes: dropped %+v, %v", what, second.Dropped(), err)
+				}
+				second.dropLayers()
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Log) runInSteps(names []string) error {
 }
 
 func (r *Log) clean(names []string, needed func(t base.FileType, num uint64) bool) error {
-	return directory.Clean(r.FS, r.Dir, r.State, names, needed, nil)
+	return directory.Clean(r.FS, r.Dir, r.State, names, needed)
 }
 
 // look replays the log without writing, and returns the numbers of the tables that it names: also in frames
