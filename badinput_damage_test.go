@@ -1,16 +1,24 @@
 package cairn_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 // sample makes a closed store with tables on several levels and returns what it
@@ -233,5 +241,82 @@ func TestFormatTooNew(t *testing.T) {
 	})
 	if !refused["LOG"] || !refused["SST"] || !refused["MAN"] {
 		t.Errorf("refused %v only", refused)
+	}
+}
+
+// restedTwice is a store that came to rest with some thousand keys, and was then written to again; it has so many in all.
+func restedTwice(t *testing.T, m *memfs.FS, fsys vfs.FS) (db *cairn.DB, all uint64) {
+	t.Helper()
+	db = openAt(t, "/db", &cairn.Options{FS: fsys, Memory: 256 << 20})
+	value, random := make([]byte, 4000), rand.NewChaCha8([32]byte{})
+	put := func(batches int) {
+		for range batches {
+			batch := cairn.NewBatch()
+			for range 100 {
+				random.Read(value)
+				batch.Put(fmt.Appendf(nil, "%06d", all), value)
+				all++
+			}
+			check(t, db.Write(batch))
+		}
+	}
+	put(90) // more than Close would merge with what comes behind it
+	for start := time.Now(); db.Stats().CompactionDebt > 0 || strings.Contains(strings.Join(m.Files(), " "), ".log"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("the store does not come to rest")
+		}
+	}
+	put(1)
+	return db, all
+}
+
+// TestManifestCutWhereTheStoreRested: a store that came to rest, was written to again and closed had in its manifest an edit
+// that names no log, and no table that would be missing; where the manifest was cut behind that, all that came later was
+// removed without a word.
+func TestManifestCutWhereTheStoreRested(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	db, all := restedTwice(t, m, m)
+	check(t, db.Close())
+	manifests := slices.DeleteFunc(m.Files(), func(name string) bool { return !strings.Contains(name, "MANIFEST") })
+	if len(manifests) != 1 {
+		t.Fatal(manifests)
+	}
+	content, err := m.ReadFile(manifests[0])
+	check(t, err)
+	seen := 0
+	for cut := 64; cut < len(content); cut += 8 {
+		damaged := m.Clone()
+		check(t, damaged.WriteFile(manifests[0], append(bytes.Clone(content[:cut]), make([]byte, len(content)-cut)...)))
+		db, err := cairn.Open("/db", &cairn.Options{FS: damaged})
+		if err != nil {
+			expect(t, err, cairn.ErrCorrupt)
+			seen++
+			continue
+		}
+		if n := db.Stats().Entries; n != all {
+			t.Errorf("cut at %d of %d: %d of %d keys are there", cut, len(content), n, all)
+		}
+		check(t, db.Close())
+	}
+	if seen == 0 {
+		t.Error("no damage was seen")
+	}
+}
+
+// TestCloseWithoutANewManifest: where the one that should end a store cannot be made the old one does.
+func TestCloseWithoutANewManifest(t *testing.T) {
+	m := memfs.New()
+	m.StopJournal()
+	disk := faultfs.New(m)
+	db, all := restedTwice(t, m, disk)
+	none := disk.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "MANIFEST-*", Sticky: true, Do: faultfs.Fail(syscall.EMFILE)})
+	check(t, db.Close())
+	if none.Fired() != 1 {
+		t.Errorf("%d manifests were to be made", none.Fired())
+	}
+	db = openAt(t, "/db", &cairn.Options{FS: m})
+	if s := db.Stats(); s.Entries != all || s.Recovery != (cairn.RecoveryStats{}) {
+		t.Errorf("%d of %d keys are there, %+v", s.Entries, all, s.Recovery)
 	}
 }

@@ -250,7 +250,7 @@ func TestBurstRests(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there were always pauses, or the burst was over")
+	t.Skip("NOT SHOWN: the machine paused between commits every time")
 }
 
 // burstRests reports whether commits followed each other, so that something was shown.
@@ -264,16 +264,19 @@ func burstRests(t *testing.T) bool {
 	e := mustOpen(t, config.Config{Dir: t.TempDir(), FS: vfs.OS(), Memory: 1 << 30, Relaxed: true, SyncInterval: time.Hour, OnEvent: note})
 	putOne(t, e, "first", 10, false)
 	mapsLogs(t, e)
-	n := 0
+	n, last, longest := 0, time.Now(), time.Duration(0)
 	for ; e.State().LogBytes() < tree.RestMerge*5/4; n++ {
 		e.pace.Burst.Begin()
 		putOne(t, e, fmt.Sprint("key", n), 16<<10, false)
+		longest, last = max(longest, time.Since(last)), time.Now()
 	}
-	last := time.Now()
 	eventually(t, "the store rests", func() bool { return len(e.State().Layers) == 0 })
 	pause := (<-begun).Sub(last)
 	if flushes := e.events.Flushes.Load(); flushes != 1 || pause < pace.BurstRestAfter {
-		t.Logf("%d flushes, the first after %v", flushes, pause)
+		t.Logf("%d flushes, the first after %v; the longest commit took %v", flushes, pause, longest)
+		if longest < pace.RestAfter/2 {
+			t.Error("it did not wait for the end of the burst")
+		}
 		return false
 	}
 	for i := range n {

@@ -212,14 +212,26 @@ func (l *Ledger) TakeObsolete() []obsolete.File {
 	return l.Obsolete.Take(through)
 }
 
-// Seal ends the manifest of a store that needs no log any more, and returns where its log would start.
+// Seal ends the manifest of a store that needs no log any more, and returns where its log would start: with a new one, if that
+// can be had, where damage to the end of this one might not be seen.
 func (l *Ledger) Seal(lastSeq uint64) (logStart uint64, err error) {
 	l.Lock()
 	defer l.Unlock()
-	final := &manifest.Edit{LogStart: manifest.NoLog(l.next), NextFileNum: l.next, LastSeq: lastSeq}
-	err = l.log.Seal(final)
-	l.Edited()
-	return final.LogStart, err
+	final := func() *manifest.Edit {
+		return &manifest.Edit{LogStart: manifest.NoLog(l.next), NextFileNum: l.next, LastSeq: lastSeq}
+	}
+	defer l.Edited()
+	if l.log.Rested() {
+		old := l.State().Manifest
+		err = l.log.SealAnew(l.NewNum(), final())
+		if err == nil {
+			l.retire(old)
+		}
+		if err == nil || errors.Is(err, base.ErrPoisoned) {
+			return manifest.NoLog(l.next), err
+		}
+	}
+	return manifest.NoLog(l.next), l.log.Seal(final())
 }
 
 // Close gives up the manifest's file.

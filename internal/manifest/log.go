@@ -57,6 +57,7 @@ type Log struct {
 		sum    uint32   // header checksum of the last frame
 		before uint64   // ordinals used up by earlier manifests of this log
 		synced mark     // how much is known durable
+		rested *Version // of the first state without a log segment behind which one was recorded; later ones have its tables, too
 		broken error    // matches base.ErrPoisoned or base.ErrClosed; refuses everything
 	}
 }
@@ -198,6 +199,9 @@ func (l *Log) append(e *Edit, sync bool) (uint64, error) {
 	if err := l.write(frame.KindEdit, e.Append(nil), next, sync); err != nil {
 		return 0, err
 	}
+	if len(l.State().Segments) == 0 && len(next.Segments) > 0 && !l.restShows() {
+		l.mu.rested = l.State().Version
+	}
 	l.state.Store(next)
 	l.last.Store(ordinal)
 	return ordinal, nil
@@ -226,8 +230,55 @@ func (l *Log) Mark() error {
 func (l *Log) Seal(final *Edit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	e, _, err := l.final(final)
+	if err == nil {
+		err = l.writeEnd(e)
+	}
+	if err != nil {
+		return err
+	}
+	return l.end()
+}
+
+// Rested reports whether the store has come to rest in this manifest, was written to again, and still has the tables that it
+// had then: a manifest that is cut where it rested looks like that of a store to which nothing was committed since. A
+// table that has gone would be missed.
+func (l *Log) Rested() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restShows()
+}
+
+// restShows reports whether rested is a state that a cut may lead to unseen.
+func (l *Log) restShows() bool { return l.mu.rested != nil && l.State().Version.hasAll(l.mu.rested) }
+
+// SealAnew is Seal in a new manifest, MANIFEST-num, sealed at birth, which no damage can shorten without being seen. The file
+// of this one is garbage then. On an error that does not match base.ErrPoisoned nothing has changed.
+func (l *Log) SealAnew(num uint64, final *Edit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, next, err := l.final(final)
+	if err != nil {
+		return err
+	}
+	next.Manifest, next.NextFileNum = num, max(next.NextFileNum, num+1)
+	f := newFile(next, l.parts)
+	f.seal()
+	open, err := f.install(nil, l.fsys, l.dir)
+	if errors.Is(err, base.ErrPoisoned) {
+		l.mu.broken = err
+	}
+	if err != nil {
+		return err
+	}
+	l.sealed.Store(l.last.Load())
+	return errors.Join(open.Close(), l.end())
+}
+
+// final returns what is new in a final edit, and the state behind it, which has no log segment.
+func (l *Log) final(final *Edit) (*Edit, *State, error) {
 	if l.mu.broken != nil {
-		return l.mu.broken
+		return nil, nil, l.mu.broken
 	}
 	e := *final
 	e.omitKnown(l.State())
@@ -236,14 +287,16 @@ func (l *Log) Seal(final *Edit) error {
 	}
 	next, err := l.State().Apply(&e)
 	if err != nil {
-		return base.Locate(err, l.name, -1)
+		return nil, nil, base.Locate(err, l.name, -1)
 	}
 	if len(next.Segments) > 0 {
-		return fmt.Errorf("manifest: sealed with %d live log segments", len(next.Segments))
+		return nil, nil, fmt.Errorf("manifest: sealed with %d live log segments", len(next.Segments))
 	}
-	if err := l.writeEnd(&e); err != nil {
-		return err
-	}
+	return &e, next, nil
+}
+
+// end gives up the file of a manifest that is sealed.
+func (l *Log) end() error {
 	l.mu.broken = fmt.Errorf("%w: the manifest is sealed", base.ErrClosed)
 	return l.closeFile()
 }

@@ -115,6 +115,20 @@ func (v *Version) Overlapping(level int, low, high []byte) []*base.TableMeta {
 // level 0 are asked one by one, see Run.Find.
 func (v *Version) Find(level int, key []byte) *base.TableMeta { return find(v.Levels[level], key) }
 
+// hasAll reports whether v has all tables of o.
+func (v *Version) hasAll(o *Version) bool {
+	tables := make(map[uint64]bool)
+	for _, t := range v.Tables() {
+		tables[t.Num] = true
+	}
+	for _, t := range o.Tables() {
+		if !tables[t.Num] {
+			return false
+		}
+	}
+	return true
+}
+
 // MaxSeq returns the greatest sequence of any table, 0 if there is none.
 func (v *Version) MaxSeq() (seq uint64) {
 	for _, t := range v.Tables() {
