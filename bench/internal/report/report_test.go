@@ -63,6 +63,30 @@ func TestOneBadRoundVoidsTheRow(t *testing.T) {
 	}
 }
 
+// What a row says of several bad rounds used to be what the last of them came to.
+func TestTheWorstRoundIsTold(t *testing.T) {
+	for _, c := range []struct {
+		rounds []result.Status
+		want   result.Status
+		round  string
+	}{
+		{[]result.Status{result.Crashed, result.OK, result.Failed}, result.Crashed, "round 1"},
+		{[]result.Status{result.Hung, result.Crashed, result.Hung}, result.Crashed, "round 2"},
+		{[]result.Status{result.Failed, result.Void, result.Crashed}, result.Void, "round 2"},
+		{[]result.Status{result.Failed, result.Failed}, result.Failed, "round 1"},
+		{[]result.Status{result.Failed, result.Absent}, result.Failed, "round 1"},
+		{[]result.Status{result.Absent}, result.Absent, "why"},
+	} {
+		var cells []result.Cell
+		for i, s := range c.rounds {
+			cells = append(cells, result.Cell{Round: i + 1, Status: s, Reason: "why"})
+		}
+		if row := makeRow(result.Workload{}, result.Engine{}, cells); row.Status != c.want || !strings.HasPrefix(row.Reason, c.round) {
+			t.Errorf("%v: %s, %q, want %s of %s", c.rounds, row.Status, row.Reason, c.want, c.round)
+		}
+	}
+}
+
 func TestFloorAndVoidAreNeverBest(t *testing.T) {
 	table := Tabulate(sample())[0]
 	if name, f, ok := table.Best("put", AnyEngine); !ok || name != "rival" || f.Median != 201 {

@@ -32,7 +32,7 @@ type Row struct {
 	Engine  result.Engine
 	Figures map[string]Figure // by column key
 	Status  result.Status     // the worst of all rounds
-	Reason  string            // of that status
+	Reason  string            // of the first round of that status
 	Notes   []string
 	Rounds  int // in which it ran, whatever came of it
 
@@ -102,7 +102,7 @@ func makeRow(w result.Workload, e result.Engine, cells []result.Cell) Row {
 		if c.Status != result.Absent {
 			row.Rounds++
 		}
-		if c.Status != result.OK && row.Status != result.Void {
+		if c.Status.Worse(row.Status) {
 			row.Status, row.Reason = c.Status, fmt.Sprintf("round %d: %s", c.Round, c.Reason)
 			if c.Status == result.Absent {
 				row.Reason = c.Reason

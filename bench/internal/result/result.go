@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -167,6 +168,13 @@ const (
 	Hung    Status = "hung"
 	Absent  Status = "absent"
 )
+
+// Worse orders statuses.
+func (s Status) Worse(than Status) bool {
+	return slices.Index(worstFirst, s) < slices.Index(worstFirst, than)
+}
+
+var worstFirst = []Status{Void, Crashed, Hung, Failed, Absent, OK} // before them what is none of these
 
 // Bad reports whether the status is one that fails the run.
 func (s Status) Bad() bool { return s != OK && s != Absent }
