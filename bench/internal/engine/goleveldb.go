@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syndtr/goleveldb/leveldb"
+	"github.com/syndtr/goleveldb/leveldb/filter"
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/syndtr/goleveldb/leveldb/util"
 )
@@ -26,7 +27,7 @@ func init() {
 }
 
 func goleveldbSettings(opts Options) []Setting {
-	var set []Setting
+	set := []Setting{{"Options.Filter = filter.NewBloomFilter(10)", "its README and package documentation show it; the default is none. LevelDB and RocksDB have as many bits a key"}}
 	if opts.Sync {
 		set = append(set, Setting{"WriteOptions.Sync = true", "sync on; the default is off"})
 	}
@@ -40,7 +41,7 @@ func goleveldbSettings(opts Options) []Setting {
 }
 
 func goleveldbOptions(opts Options) *opt.Options {
-	o := &opt.Options{ReadOnly: opts.ReadOnly}
+	o := &opt.Options{ReadOnly: opts.ReadOnly, Filter: filter.NewBloomFilter(bloomBits)}
 	if opts.Memory > 0 {
 		o.BlockCacheCapacity = int(opts.Memory / 2)
 		o.WriteBuffer = int(opts.Memory / 8)

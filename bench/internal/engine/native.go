@@ -24,5 +24,6 @@ func registerAbsent(info Info, why, tag string) {
 func nativeMemory(bytes int64) (cache, buffers int) { return int(bytes / 2), int(bytes / 2) }
 
 // bloomBits are the bits for each key of the Bloom filters that the headers of LevelDB and
-// RocksDB recommend: 10 is what LevelDB's calls a good value, RocksDB's says 9.9.
+// RocksDB recommend: 10 is what LevelDB's calls a good value, RocksDB's says 9.9. The
+// documentation of goleveldb and Pebble shows 10.
 const bloomBits = 10

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
 func init() {
@@ -29,6 +30,8 @@ func pebbleSettings(opts Options) []Setting {
 	set := []Setting{
 		{"Options.Logger = errors only", "the default prints the logs that each opening finds and replays"},
 		{"Options.FormatMajorVersion = pebble.FormatNewest", "its documentation recommends to set it explicitly; the default is the oldest format that it can still write"},
+		{"Options.Levels[0].FilterPolicy = bloom.FilterPolicy(10)", "so in all levels: its documentation names it as what can reduce disk reads for Get; the default is none. LevelDB and RocksDB have as many bits a key"},
+		{"program built with CGO_ENABLED=0", "the laboratory's for rows of pure Go is: Pebble has its memtables and block cache outside the Go heap only in a program built with cgo, so here they are on it. Measured once, in ycsb: 3.1 s of CPU time against 2.5, a peak of resident memory of 81 MB against 62"},
 	}
 	if !opts.Sync {
 		set = append(set, Setting{"pebble.NoSync on every write",
@@ -45,6 +48,7 @@ func pebbleSettings(opts Options) []Setting {
 
 func pebbleOptions(opts Options) *pebble.Options {
 	o := &pebble.Options{Logger: pebbleLogger{}, ReadOnly: opts.ReadOnly, FormatMajorVersion: pebble.FormatNewest}
+	o.Levels[0].FilterPolicy = bloom.FilterPolicy(bloomBits) // the others take it from there
 	if opts.Memory > 0 {
 		o.CacheSize = opts.Memory / 2
 		o.MemTableSize = uint64(min(opts.Memory/8, 1<<30))

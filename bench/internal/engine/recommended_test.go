@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/syndtr/goleveldb/leveldb/filter"
 	"go.etcd.io/bbolt"
 )
 
@@ -18,6 +20,8 @@ func TestRecommendedSettings(t *testing.T) {
 		{"bbolt", "FreelistMapType", func(s Store) bool { return s.(bboltStore).db.FreelistType == bbolt.FreelistMapType }},
 		{"bbolt", "NoFreelistSync", func(s Store) bool { return s.(bboltStore).db.NoFreelistSync }},
 		{"pebble", "FormatNewest", func(s Store) bool { return s.(pebbleStore).db.FormatMajorVersion() == pebble.FormatNewest }},
+		{"pebble", "bloom.FilterPolicy(10)", func(Store) bool { return pebbleOptions(Options{}).Levels[0].FilterPolicy == bloom.FilterPolicy(10) }},
+		{"goleveldb", "NewBloomFilter(10)", func(s Store) bool { return s.(goleveldbStore).opts.Filter == filter.NewBloomFilter(10) }},
 	} {
 		d, err := Find(c.name)
 		if err != nil {
