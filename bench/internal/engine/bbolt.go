@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -25,6 +26,10 @@ func init() {
 	})
 }
 
+// shares reports whether several goroutines put at once and each waits for a sync, which is
+// what DB.Batch is for.
+func shares(opts Options) bool { return opts.Sync && opts.Writers > 1 }
+
 func bboltSettings(opts Options) []Setting {
 	set := []Setting{
 		{"Options.Timeout = 30 s", "to open; the default waits for ever for another process's lock"},
@@ -34,12 +39,19 @@ func bboltSettings(opts Options) []Setting {
 	if !opts.Sync {
 		set = append(set, Setting{"DB.NoSync = true, NoGrowSync = true", "sync off; the default syncs every commit, and the file within it whenever it grows. Making the file is synced all the same"})
 	}
+	if shares(opts) {
+		set = append(set, Setting{fmt.Sprintf("DB.Batch for puts, MaxBatchSize = %d", opts.Writers),
+			"its README says to, for several goroutines: their puts share a commit. As many as there are goroutines, for no more can come; the default waits 10 ms for 1,000. With one goroutine, and for all else, DB.Update"})
+	}
 	return set
 }
 
 var bboltBucket = []byte("bench")
 
-type bboltStore struct{ db *bbolt.DB }
+type bboltStore struct {
+	db  *bbolt.DB
+	put func(func(*bbolt.Tx) error) error // Update, or Batch where several goroutines put
+}
 
 func openBbolt(dir string, opts Options) (Store, error) {
 	how := *bbolt.DefaultOptions
@@ -52,10 +64,14 @@ func openBbolt(dir string, opts Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := bboltStore{db, db.Update}
 	if opts.ReadOnly {
-		return bboltStore{db}, nil
+		return s, nil
 	}
 	db.NoSync = !opts.Sync
+	if shares(opts) {
+		s.put, db.MaxBatchSize = db.Batch, opts.Writers
+	}
 	there := false // looked for first: Update is a commit with its syncs, whatever it does
 	err = db.View(func(tx *bbolt.Tx) error { there = tx.Bucket(bboltBucket) != nil; return nil })
 	if err == nil && !there {
@@ -65,13 +81,13 @@ func openBbolt(dir string, opts Options) (Store, error) {
 		db.Close()
 		return nil, err
 	}
-	return bboltStore{db}, nil
+	return s, nil
 }
 
 func (s bboltStore) Close() error { return s.db.Close() }
 
 func (s bboltStore) Put(key, value []byte) error {
-	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Put(key, value) })
+	return s.put(func(tx *bbolt.Tx) error { return tx.Bucket(bboltBucket).Put(key, value) })
 }
 
 func (s bboltStore) Delete(key []byte) error {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/boltdb/bolt"
@@ -29,12 +30,19 @@ func boltdbSettings(opts Options) []Setting {
 	if !opts.Sync {
 		set = append(set, Setting{"DB.NoSync = true, NoGrowSync = true", "sync off; the default syncs every commit, and the file within it whenever it grows. Making the file is synced all the same"})
 	}
+	if shares(opts) {
+		set = append(set, Setting{fmt.Sprintf("DB.Batch for puts, MaxBatchSize = %d", opts.Writers),
+			"its README says to, for several goroutines: their puts share a commit. As many as there are goroutines, for no more can come; the default waits 10 ms for 1,000. With one goroutine, and for all else, DB.Update"})
+	}
 	return set
 }
 
 var boltdbBucket = []byte("bench")
 
-type boltdbStore struct{ db *bolt.DB }
+type boltdbStore struct {
+	db  *bolt.DB
+	put func(func(*bolt.Tx) error) error // Update, or Batch where several goroutines put
+}
 
 func openBoltdb(dir string, opts Options) (Store, error) {
 	how := *bolt.DefaultOptions
@@ -46,10 +54,14 @@ func openBoltdb(dir string, opts Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := boltdbStore{db, db.Update}
 	if opts.ReadOnly {
-		return boltdbStore{db}, nil
+		return s, nil
 	}
 	db.NoSync = !opts.Sync
+	if shares(opts) {
+		s.put, db.MaxBatchSize = db.Batch, opts.Writers
+	}
 	there := false // looked for first: Update is a commit with its syncs, whatever it does
 	err = db.View(func(tx *bolt.Tx) error { there = tx.Bucket(boltdbBucket) != nil; return nil })
 	if err == nil && !there {
@@ -59,13 +71,13 @@ func openBoltdb(dir string, opts Options) (Store, error) {
 		db.Close()
 		return nil, err
 	}
-	return boltdbStore{db}, nil
+	return s, nil
 }
 
 func (s boltdbStore) Close() error { return s.db.Close() }
 
 func (s boltdbStore) Put(key, value []byte) error {
-	return s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(boltdbBucket).Put(key, value) })
+	return s.put(func(tx *bolt.Tx) error { return tx.Bucket(boltdbBucket).Put(key, value) })
 }
 
 func (s boltdbStore) Delete(key []byte) error {

@@ -19,6 +19,7 @@ type Options struct {
 	ReadOnly bool  // beside a writer in another process, where the engine can (CanProcesses)
 	Memory   int64 // bytes the engine may use for caches and buffers; 0: its default
 	Keys     int   // about how many the store will have; 0: not known
+	Writers  int   // goroutines that put at once, each waiting for its own commit; 0 and 1: one
 }
 
 // Reader looks keys up.

@@ -49,7 +49,10 @@ func runProbe(d engine.Driver, o order) outcome {
 	}
 	p.store = store
 	err = p.commits(d.Info)
-	if err = errors.Join(err, store.Close()); err != nil {
+	if err = errors.Join(err, store.Close()); err == nil && d.Info.Can(engine.CanShare) {
+		err = p.shared(d, o)
+	}
+	if err != nil {
 		return outcome{Status: result.Failed, Reason: err.Error()}
 	}
 	return outcome{Status: result.OK, Metrics: map[string]float64{}}
@@ -74,9 +77,6 @@ func (p *probe) commits(info engine.Info) error {
 				return err
 			}
 		}
-	}
-	if info.Can(engine.CanShare) {
-		return p.shared()
 	}
 	return nil
 }
@@ -105,7 +105,12 @@ func (p *probe) batch(b engine.Batcher, number int) error {
 	return err
 }
 
-func (p *probe) shared() error {
+// shared opens the store again, told of the goroutines: an engine may commit in another way
+// for several.
+func (p *probe) shared(d engine.Driver, o order) (err error) {
+	if p.store, err = d.Open(o.Dir, engine.Options{Sync: o.Params.Sync, Writers: probeGoroutines}); err != nil {
+		return fmt.Errorf("open again: %w", err)
+	}
 	var all sync.WaitGroup
 	errs := make([]error, probeGoroutines)
 	for g := range probeGoroutines {
@@ -118,7 +123,7 @@ func (p *probe) shared() error {
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return errors.Join(errors.Join(errs...), p.store.Close())
 }
 
 func (p *probe) commit(kind workload.CommitKind, fn func() error) error {

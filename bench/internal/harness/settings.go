@@ -9,8 +9,8 @@ import (
 	"github.com/cairndb/cairn/bench/internal/workload"
 )
 
-// Settings lists what a driver sets in both modes, and within the bounds of memory that
-// tables have, and says for which where they differ.
+// Settings lists what a driver sets in both modes, and within the bounds of memory and for
+// the several writers that tables have, and says for which where they differ.
 func Settings(d engine.Driver, tables []Table) []result.Setting {
 	on, off := d.Settings(engine.Options{Sync: true}), d.Settings(engine.Options{})
 	var all []result.Setting
@@ -31,6 +31,11 @@ func Settings(d engine.Driver, tables []Table) []result.Setting {
 			bounded := d.Settings(engine.Options{Sync: t.Params.Sync, Memory: t.Params.Memory})
 			all = withBound(all, t.Params, bounded)
 		}
+		if t.Params.Writers > 1 {
+			several := d.Settings(engine.Options{Sync: t.Params.Sync, Writers: t.Params.Writers})
+			one := d.Settings(engine.Options{Sync: t.Params.Sync})
+			all = withTable(all, t.Params, slices.DeleteFunc(several, func(s engine.Setting) bool { return slices.Contains(one, s) }))
+		}
 	}
 	return all
 }
@@ -47,7 +52,12 @@ func withBound(all []result.Setting, p workload.Params, bounded []engine.Setting
 			all[i].When = strings.TrimPrefix(s.When+", "+unbounded, ", ")
 		}
 	}
-	for _, s := range bounded {
+	return withTable(all, p, bounded)
+}
+
+// withTable adds what is set in a table.
+func withTable(all []result.Setting, p workload.Params, set []engine.Setting) []result.Setting {
+	for _, s := range set {
 		same := func(have result.Setting) bool { return have.Option == s.Option && have.Reason == s.Reason }
 		switch i := slices.IndexFunc(all, same); {
 		case i < 0:

@@ -49,6 +49,10 @@ func TestSettingsWithinABoundAreTold(t *testing.T) {
 		{"badger", []string{"memory"}, "Options.MemTableSize = ", []string{memory}},
 		{"badger", []string{"memory"}, "Options.Logger = nil", []string{""}},
 		{"bbolt", []string{"memory"}, "DB.NoSync = true", []string{"sync=off"}},
+		{"bbolt", []string{"w1", "ycsb"}, "DB.Batch", nil},
+		{"bbolt", []string{"durable", "memory"}, "DB.Batch for puts, MaxBatchSize = 4", []string{"durable/sound/n=3000/v=100/sync=on/g=4"}},
+		{"boltdb", []string{"w1", "durable"}, "DB.Batch for puts, MaxBatchSize = 32", []string{"durable/sound/n=3000/v=100/sync=on/g=32"}},
+		{"cairn", []string{"memory", "durable"}, "Options.Memory not set", []string{"no bound of memory"}},
 	} {
 		var when []string
 		for _, s := range settingsOf(t, c.engine, c.suites...) {

@@ -52,7 +52,7 @@ func varyDurable(p Params, _ Scale) []Params {
 	}
 	var cells []Params
 	for _, g := range []int{1, 4, 32} {
-		p.Goroutines = g
+		p.Goroutines, p.Writers = g, g
 		cells = append(cells, p)
 	}
 	return cells
@@ -61,7 +61,7 @@ func varyDurable(p Params, _ Scale) []Params {
 func durableConditions(p Params) []string {
 	return []string{
 		fmt.Sprintf("%d puts of different keys by %d goroutines at once, each waiting for its own commit before it begins the next", p.N, p.Goroutines),
-		"every put is a commit of its own" + syncCondition(p.Sync) + "; an engine may let one sync serve several commits that wait at the same time",
+		"every put is a commit of its own" + syncCondition(p.Sync) + "; an engine may let one sync serve several commits that wait at the same time, and is told how many goroutines there are (Bolt and bbolt put by DB.Batch where there are several)",
 		"time/commit = time of all divided by their number, so it falls where commits share a sync; the percentiles are what one put waits",
 		"raw sync = the floor of this disk in the same process just before: the key's and value's bytes appended to a file, fdatasync (elsewhere fsync), one at a time",
 		"afterwards every key is read, before and after a reopen (not timed)",

@@ -20,6 +20,7 @@ type Params struct {
 	// Of some workloads only; zero where they do not apply.
 	KeyBytes   int     `json:"key_bytes,omitempty"` // 0: data.KeyBytes
 	Goroutines int     `json:"goroutines,omitempty"`
+	Writers    int     `json:"writers,omitempty"` // goroutines that only put, at once
 	Processes  int     `json:"processes,omitempty"`
 	Memory     int64   `json:"memory,omitempty"`  // bytes each engine is allowed
 	Seconds    float64 `json:"seconds,omitempty"` // of a timed workload
@@ -66,7 +67,9 @@ func (p Params) keyBytes() int {
 }
 
 // options are what a cell asks of its engine.
-func (p Params) options() engine.Options { return engine.Options{Sync: p.Sync, Keys: p.N} }
+func (p Params) options() engine.Options {
+	return engine.Options{Sync: p.Sync, Keys: p.N, Writers: p.Writers}
+}
 
 // DataBytes is the size of the set: every key and every value once, by the mean
 // where sizes differ.

@@ -38,6 +38,24 @@ func TestVariantsAreChosenByName(t *testing.T) {
 	}
 }
 
+// An engine is told how many goroutines put at once where that is all they do: among reads
+// one that waits for another's put would wait for nothing.
+func TestOnlyDurableTellsOfSeveralWriters(t *testing.T) {
+	for name, want := range map[string]string{"durable": "[1 4 32]", "ycsb": "[0 0]", "w1/sound": "[0]"} {
+		w, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []int
+		for _, p := range w.Cells(Scale{Counts: []int{10}, Sync: []bool{true}}) {
+			told = append(told, p.options().Writers)
+		}
+		if got := fmt.Sprint(told); got != want {
+			t.Errorf("%s: %s writers, want %s", name, got, want)
+		}
+	}
+}
+
 // W1 as published does not ask RocksDB for durable deletes, so it does not judge them.
 func TestUnsyncedDeletesAreNotJudged(t *testing.T) {
 	for _, c := range []struct{ variant, engine, want string }{
