@@ -10,7 +10,8 @@ import (
 // Distribution says which of n things is chosen how often.
 type Distribution string
 
-// The distributions of YCSB.
+// The distributions of YCSB, as its paper describes them: ranks are of the n things. (Its
+// client scrambles by drawing of 10,000,000,000 items and hashing these into the n.)
 const (
 	Sequential Distribution = "sequential" // 0, 1, 2 and round again
 	Uniform    Distribution = "uniform"    // each as often as any other
