@@ -2,6 +2,7 @@ package cairn_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,38 @@ func TestNestedRangeDeletesWithSnapshots(t *testing.T) {
 		}
 		if has, err := tx.Has(key(max(i-1, 0))); err != nil || has != (i == 0) {
 			t.Fatalf("snapshot %d sees key %d: %v", i, i-1, err)
+		}
+	}
+}
+
+// TestRangeDeletesFreeSpaceUnderLoad: what is put at the end, and deleted by one range delete now and then, without a pause,
+// takes space as what lives does, not as all that ever was.
+func TestRangeDeletesFreeSpaceUnderLoad(t *testing.T) {
+	large(t)
+	m := memfs.New()
+	m.StopJournal()
+	db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 1 << 20, Durability: cairn.Relaxed})
+	const n = 4000
+	r := rand.New(rand.NewPCG(1, 2))
+	key := func(i int) []byte { return fmt.Appendf(nil, "q/%09d", i) }
+	value := make([]byte, 1000)
+	for end, round := 0, 0; round < 20; round++ {
+		low := end
+		for ; end < low+n; end++ {
+			for i := range value {
+				value[i] = byte(r.Uint32())
+			}
+			check(t, db.Put(key(end), value))
+		}
+		b := cairn.NewBatch()
+		b.DeleteRange(cairn.Range{Low: key(0), High: key(low)})
+		check(t, db.Write(b))
+		held := int64(0)
+		for _, l := range db.Stats().Levels {
+			held += l.Bytes
+		}
+		if most := int64(10 * n * len(value)); held > most { // two rounds live, and merges may be behind
+			t.Fatalf("round %d: tables of %d bytes, want at most %d", round, held, most)
 		}
 	}
 }

@@ -17,8 +17,8 @@
 // other input has a key there, and their rows are puts without a sequence, which
 // everybody sees. They are verified, and only their keys are decoded.
 //
-// Under load a merge is due when level 0 has too many runs, or a level too many
-// bytes or too many small tables. When the store is idle, what is left above the bottom is merged down until
+// Under load a merge is due when deletes hide about as much as it would write (hiding.go),
+// level 0 has too many runs, or a level too many bytes or too many small tables. When the store is idle, what is left above the bottom is merged down until
 // it can hide at most a tenth of the bottom's bytes and no tombstone above the
 // bottom is worth keeping (idle.go). Then the debt is 0 and space amplification is
 // at most 1.2.

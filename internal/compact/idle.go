@@ -48,11 +48,7 @@ func (p *picker) pushTombstones() (Job, bool) {
 	for level := 1; level < manifest.Bottom && !ok; level++ {
 		job, ok = p.cheapest(level, want)
 	}
-	job.Reason = ReasonDeletes
-	if ok && slices.ContainsFunc(job.Inputs[0].Tables, func(t *base.TableMeta) bool { return t.RangeDeletes > 0 }) {
-		job.Reason = ReasonRangeDeletes
-	}
-	return job, ok
+	return forDeletes(job), ok
 }
 
 func (p *picker) total() (n int64) {

@@ -31,6 +31,9 @@ type Inputs struct {
 	// drop. Tables may be missing.
 	Leftovers map[uint64]Leftover
 
+	// Tombstones are the range deletes of tables, by number. Tables may be missing.
+	Tombstones map[uint64]*tombstone.List
+
 	// Unreadable are the numbers of tables that no job is to read.
 	Unreadable map[uint64]bool
 
@@ -216,8 +219,12 @@ func newPicker(v *manifest.Version, in Inputs) *picker {
 	return &picker{v: v, in: in, levels: measure(v, &in)}
 }
 
-// urgent picks among what is over its trigger, the greatest score first, then small tables if there are many.
+// urgent picks what frees most for what it costs, then among what is over its trigger, the greatest score first, then
+// small tables if there are many.
 func (p *picker) urgent() (Job, bool) {
+	if job, ok := p.pushHiding(); ok {
+		return job, true
+	}
 	var due []int
 	for level, score := range p.score {
 		if score >= 1 {

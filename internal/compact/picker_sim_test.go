@@ -291,3 +291,73 @@ func TestSimSnapshotHoldsTombstones(t *testing.T) {
 		t.Errorf("left over:\n%s", s.v)
 	}
 }
+
+// putApart puts n keys in order that come to the last level as they are flushed.
+func (s *sim) putApart(low, n uint64) {
+	for k := low; k < low+n; k += 20 {
+		t := new(simTable)
+		for i := k; i < min(k+20, low+n); i++ {
+			s.seq++
+			r := simRow{i, s.seq, base.KindPut, 100}
+			s.byKey[i] = append(s.byKey[i], r)
+			t.rows = append(t.rows, r)
+		}
+		s.flushed += t.size()
+		s.add(&manifest.Edit{}, manifest.Bottom, 0, []*simTable{t})
+		s.settle(false)
+	}
+}
+
+// What range deletes hide is merged away under load, however little of level 0 they are: what is put at the end goes to
+// the last level as it is, and level 0 never comes to a tenth of that.
+func TestSimRangeDeletesFreeSpaceUnderLoad(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		s, end := newSim(t, 6), uint64(0)
+		for range 40 {
+			low := end
+			s.putApart(low, 300)
+			end += 300
+			s.deleteRange(0, low)
+			s.put(0, 30)
+			s.flush()
+			s.settle(false)
+			if live := s.live(); !held && s.total() > 3*live {
+				t.Fatalf("%d bytes of which %d live, of\n%s", s.total(), live, s.v)
+			}
+			if held && len(s.snapshots) == 0 { // from then on all is kept that this one sees
+				s.snapshots = []uint64{s.seq}
+			}
+		}
+		t.Logf("snapshot %v: %d bytes flushed, %d rewritten, %d left, %v", held, s.flushed, s.rewritten, s.total(), s.reasons)
+		if s.rewritten > 3*s.flushed {
+			t.Errorf("%d bytes were flushed and %d rewritten", s.flushed, s.rewritten)
+		}
+		s.finish(1.2)
+	}
+}
+
+// Where most of a store is deleted and little is written from then on, it is merged without waiting for the store to rest,
+// and not again when there is nothing more to free.
+func TestSimDeletesOfMuchFreeSpaceUnderLoad(t *testing.T) {
+	for _, ranges := range []bool{false, true} {
+		s := newSim(t, 7)
+		for k := range uint64(5000) {
+			s.put(k, 100)
+		}
+		s.flush()
+		s.settle(true)
+		full := s.total()
+		if ranges {
+			s.deleteRange(0, 4500)
+		}
+		for k := uint64(0); k < 4500 && !ranges; k++ {
+			s.delete(k)
+		}
+		s.flush()
+		s.settle(false)
+		if s.total() > full/3 {
+			t.Errorf("range delete %v: %d bytes of %d are left", ranges, s.total(), full)
+		}
+		s.finish(1.2)
+	}
+}

@@ -205,9 +205,9 @@ func TestFewerRunsAreAllowedBesideManyLevels(t *testing.T) {
 	}
 }
 
-func TestTableFullOfDeletesGoesFirst(t *testing.T) {
+func TestTableOfManyDeletesGoesFirst(t *testing.T) {
 	heavy := tab(12, 20, 29, 1000)
-	heavy.Deletes = 90
+	heavy.Deletes = 45
 	v := build(t, nil, map[int][]*base.TableMeta{
 		5: {tab(11, 0, 9, 9500), heavy, tab(13, 40, 49, 1000)},
 		6: {tab(1, 0, 9, 30000), tab(2, 20, 29, 3300), tab(3, 40, 49, 3000), tab(4, 50, 90, 70000)},

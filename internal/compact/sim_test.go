@@ -9,6 +9,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
+	"github.com/cairndb/cairn/internal/tombstone"
 )
 
 // The simulator runs jobs on tables that are lists of rows in memory, and knows
@@ -250,6 +251,16 @@ func (s *sim) newestIn(ranges []simRange, r simRow) bool {
 func (s *sim) inputs(idle bool) Inputs {
 	in := s.in
 	in.Idle, in.Readers = idle, append(slices.Clone(s.snapshots), s.seq)
+	in.Tombstones = map[uint64]*tombstone.List{}
+	for _, m := range s.v.Tables() {
+		if m.RangeDeletes > 0 {
+			var spans []tombstone.Tombstone
+			for _, r := range s.tables[m.Num].ranges {
+				spans = append(spans, tombstone.Tombstone{Low: simKey(r.low), High: simKey(r.high), Seq: r.seq})
+			}
+			in.Tombstones[m.Num] = tombstone.Build(spans)
+		}
+	}
 	return in
 }
 

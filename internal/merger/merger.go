@@ -55,7 +55,7 @@ func inOrder(s tombstone.Stripes) tombstone.Stripes {
 func (m *Merger) Inputs(idle bool) compact.Inputs {
 	_, readers := m.readers()
 	return compact.Inputs{
-		Idle: idle, Readers: readers, Leftovers: m.Leftovers.All(), Unreadable: m.Leftovers.Unreadable(),
+		Idle: idle, Readers: readers, Leftovers: m.Leftovers.All(), Tombstones: m.View.State().RangeDeletes(), Unreadable: m.Leftovers.Unreadable(),
 		TargetFileBytes: TargetTable, Codecs: m.Tables.CompressesWell(),
 	}
 }

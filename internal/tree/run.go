@@ -179,6 +179,19 @@ func AppendTombstones(to []*tombstone.List, runs []Run) []*tombstone.List {
 	return to
 }
 
+// RangeDeletes returns the range tombstones of tables that have some, by number.
+func (rs *State) RangeDeletes() (all map[uint64]*tombstone.List) {
+	for _, h := range rs.Handles {
+		if h.Meta.RangeDeletes > 0 {
+			if all == nil {
+				all = map[uint64]*tombstone.List{}
+			}
+			all[h.Meta.Num] = h.Tombstones()
+		}
+	}
+	return all
+}
+
 // AppendRows appends what a merge reads of some runs, and returns how many rows these are: one iterator for each run, since
 // with one for each table those of tables to come would hold a block, too. Tables of which tombs hides all from everybody are
 // left out.
