@@ -24,7 +24,7 @@ const (
 func (p *picker) idle() (Job, bool) {
 	for _, pick := range []func() (Job, bool){
 		p.pushTombstones, p.pushWeight, p.cleanBottom,
-		func() (Job, bool) { return p.joinSmall(manifest.Bottom, p.stays) },
+		func() (Job, bool) { return p.joinSmall(manifest.Bottom, p.staysIn(manifest.Bottom)) },
 		p.compressWell,
 	} {
 		if job, ok := pick(); ok {
@@ -175,9 +175,9 @@ func (p *picker) joinSmall(level int, stays func(*base.TableMeta) bool) (Job, bo
 // of keys moves there as it was flushed, in tables that are the smaller the less memory there is. Those that are at least
 // half full are left as they are, so that a row is seldom joined more than once or twice.
 func (p *picker) joinMany() (Job, bool) {
-	stays := func(t *base.TableMeta) bool { return t.Size >= p.in.TargetFileBytes/2 || p.stays(t) }
 	for level := manifest.Bottom; level > 0; level-- {
-		small := 0
+		full, small := p.staysIn(level), 0
+		stays := func(t *base.TableMeta) bool { return t.Size >= p.in.TargetFileBytes/2 || full(t) }
 		for _, t := range p.v.Levels[level] {
 			if !stays(t) {
 				small++
@@ -213,7 +213,7 @@ func (p *picker) compressWell() (Job, bool) {
 	return Job{}, false
 }
 
-// stays reports whether a table is not to be joined with others.
-func (p *picker) stays(t *base.TableMeta) bool {
-	return p.in.Leftovers[t.Num].Full || p.in.Unreadable[t.Num]
+// staysIn returns a function that reports whether a table of a level is not to be joined with others there.
+func (p *picker) staysIn(level int) func(*base.TableMeta) bool {
+	return func(t *base.TableMeta) bool { return p.in.Leftovers[t.Num].Full == level || p.in.Unreadable[t.Num] }
 }

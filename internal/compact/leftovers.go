@@ -12,7 +12,7 @@ import (
 type Leftover struct {
 	Snapshot uint64 // the least of Inputs.Readers of the merge, if it was bottommost
 	Kept     []Kept // for snapshots only
-	Full     bool   // small, but joining it with its neighbours did not make fewer
+	Full     int    // the level in which joining it with its neighbours, as small as it is, did not make fewer; 0: none
 	Quick    bool   // of the bottom, and compressed with little effort
 }
 
@@ -107,7 +107,10 @@ func (l *Leftovers) Note(job *Job, tables []uint64, left []Leftover, oldest uint
 	if l.byTable == nil {
 		l.byTable = map[uint64]Leftover{}
 	}
-	full := job.joins && len(left) >= job.Tables()
+	full := 0
+	if job.joins && len(left) >= job.Tables() {
+		full = job.OutLevel
+	}
 	for i, num := range tables {
 		if job.Bottommost {
 			left[i].Snapshot = oldest

@@ -38,7 +38,8 @@ func Manual(v *manifest.Version, a Asked, in Inputs) (Job, bool) {
 		job, ok = p.cleanRange(a.Low, a.High)
 	}
 	if !ok {
-		job, ok = p.joinSmall(manifest.Bottom, func(t *base.TableMeta) bool { return !want(t) || p.stays(t) })
+		stays := p.staysIn(manifest.Bottom)
+		job, ok = p.joinSmall(manifest.Bottom, func(t *base.TableMeta) bool { return !want(t) || stays(t) })
 	}
 	job.Reason = ReasonManual
 	return job, ok

@@ -441,3 +441,20 @@ func TestUnreadableTables(t *testing.T) {
 		t.Errorf("small tables beside one that cannot be read: %v", got)
 	}
 }
+
+// TestTablesNotJoinedAboveAreJoinedBelow: above the last level what is joined is cut at the tables below. That four tables
+// stayed four there says nothing of the level to which they are moved, under the same numbers.
+func TestTablesNotJoinedAboveAreJoinedBelow(t *testing.T) {
+	tables := []*base.TableMeta{tab(1, 0, 9, 10), tab(2, 10, 19, 10), tab(3, 20, 29, 10), tab(4, 30, 39, 10)}
+	v := build(t, nil, map[int][]*base.TableMeta{manifest.Bottom: tables})
+	for level := 5; level <= manifest.Bottom; level++ {
+		var l Leftovers
+		job := Job{Inputs: []Input{{level, tables}}, OutLevel: level, joins: true}
+		l.Note(&job, []uint64{1, 2, 3, 4}, make([]Leftover, 4), 1e6)
+		in := quiet(true)
+		in.Leftovers = l.All()
+		if job, ok := Pick(v, in); ok != (level < manifest.Bottom) {
+			t.Errorf("joining did not make fewer in level %d: job %t %+v", level, ok, job)
+		}
+	}
+}
