@@ -445,3 +445,36 @@ func TestNothingLeftBesideASnapshot(t *testing.T) {
 		check(t, db.Close())
 	}
 }
+
+// A store at rest gives back what few bytes of deletes in its log hide: all of it, by one range delete or key by key.
+func TestDeletedSpaceIsFreeAtRest(t *testing.T) {
+	for _, ranges := range []bool{true, false} {
+		dir := t.TempDir()
+		db, err := cairn.Open(dir, &cairn.Options{Memory: 16 << 20})
+		check(t, err)
+		defer db.Close()
+		const n = 300
+		r := rand.New(rand.NewPCG(3, 4))
+		value := make([]byte, 16<<10)
+		b := cairn.NewBatch()
+		for i := range n {
+			for j := range value {
+				value[j] = byte(r.Uint32())
+			}
+			b.Put(fmt.Appendf(nil, "key%04d", i), value)
+		}
+		check(t, db.Write(b))
+		full := atRest(t, db, dir, 8<<20)
+		if full < n*16<<10 {
+			t.Fatalf("%d bytes at rest", full)
+		}
+		if b.Reset(); ranges {
+			b.DeleteRange(cairn.Prefix([]byte("key")))
+		}
+		for i := 0; i < n && !ranges; i++ {
+			b.Delete(fmt.Appendf(nil, "key%04d", i))
+		}
+		check(t, db.Write(b))
+		atRest(t, db, dir, full/10)
+	}
+}

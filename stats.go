@@ -38,7 +38,7 @@ type Stats struct {
 
 	// SpaceAmplification estimates what superseded and deleted data costs: table
 	// bytes over the bytes of the deepest level in use, which holds no key twice, but for versions kept for snapshots.
-	// 1 is the least; 0 means there are no tables.
+	// 1 is the least; 0 means there are no tables. What deletes hide, in memtables or in tables above, is not in it.
 	SpaceAmplification float64
 	// WriteAmplification is bytes written to the disk (log, flushes and
 	// compactions) per byte committed since Open; 0 before the first commit.
@@ -62,7 +62,8 @@ type Stats struct {
 	// CompactionDebt is about how many bytes background work has still to write until
 	// the tables are in the shape it aims for, those of memtables that wait to be flushed
 	// included. Zero means it has nothing to do, but for compressing well what was
-	// compressed in haste: see Balanced.
+	// compressed in haste: see Balanced. Not that deletes hide nothing: few of them wait in the log,
+	// unless they hide half of what the tables hold.
 	CompactionDebt int64
 	// Stalls is how long commits have waited for background work since Open, the
 	// waits of all goroutines added up.

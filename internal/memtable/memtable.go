@@ -31,8 +31,9 @@ type Table struct {
 	used  int             // slots in use
 	slot  slotLayout
 
-	count atomic.Uint32 // records published
-	limit atomic.Uint32 // records at or behind it do not exist (M3)
+	deletes atomic.Uint32 // records that are deletes of one key
+	count   atomic.Uint32 // records published
+	limit   atomic.Uint32 // records at or behind it do not exist (M3)
 
 	ranges rangeDeletes
 	order  order
@@ -125,6 +126,9 @@ func (t *Table) Keys() (n int) {
 // or when nobody does any more.
 func (t *Table) Distinct() int { return t.used }
 
+// Deletes returns how many records are deletes of one key, truncated ones included.
+func (t *Table) Deletes() int { return int(t.deletes.Load()) }
+
 // Records returns how many records a fixed table has room for.
 func (t *Table) Records() int { return len(t.at) }
 
@@ -163,6 +167,9 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 	if e.Kind == base.KindRangeDelete {
 		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
 	} else {
+		if e.Kind == base.KindDelete {
+			t.deletes.Store(t.deletes.Load() + 1)
+		}
 		t.link(n, hash, uint32(off), e.Key)
 	}
 	t.count.Store(n + 1)
@@ -324,6 +331,7 @@ func (t *Table) Reset(first uint64) {
 		clear(t.slots)
 	}
 	t.count.Store(0)
+	t.deletes.Store(0)
 	t.ranges.reset()
 	t.order.reset()
 	t.histories.forget()

@@ -149,7 +149,12 @@ func (p *Pace) Rests(rs *tree.State, q *Quiet) bool {
 // table of its own. A store of a few writes keeps them in its log.
 const restShare = 10
 
-// Restless reports whether memtables hold enough to be merged with the tables once the store is quiet.
+// hiddenShare: deletes of which the log is little, but which hide one part in this many of what the tables hold,
+// are reason enough for a table, since merging it frees about as much as it writes.
+const hiddenShare = 2
+
+// Restless reports whether memtables hold enough, or hide enough, to be merged with the tables once the store is quiet.
 func (p *Pace) Restless(rs *tree.State) bool {
-	return rs.LogBytes() >= max(int64(min(tree.LittleBytes, p.Config.SegmentLimit()/2)), rs.TableBytes()/restShare)
+	log, tables, little := rs.LogBytes(), rs.TableBytes(), int64(min(tree.LittleBytes, p.Config.SegmentLimit()/2))
+	return log >= max(little, tables/restShare) || log > 0 && tables > little && rs.HiddenBytes() >= max(little, tables/hiddenShare)
 }

@@ -176,6 +176,45 @@ func (rs *State) Entries() (n int64) {
 	return n
 }
 
+// mostRanges is how many range deletes of a memtable HiddenBytes looks at.
+const mostRanges = 256
+
+// HiddenBytes estimates how many bytes of tables memtables hide: those of tables that lie in a range delete, of the newest
+// that there are, and a row as large as others for each delete.
+func (rs *State) HiddenBytes() (n int64) {
+	deletes, hidden := 0, map[*base.TableMeta]bool{}
+	for _, l := range rs.Layers {
+		if l.Mem == nil {
+			continue
+		}
+		deletes += l.Mem.Deletes()
+		if !l.Mem.HasRangeDeletes() {
+			continue
+		}
+		ranges := l.Mem.RangeDeletes()
+		for _, r := range ranges[max(0, len(ranges)-mostRanges):] {
+			for level := range manifest.NumLevels {
+				for _, t := range rs.Version.Overlapping(level, r.Low, r.High) {
+					if bytes.Compare(r.Low, t.Smallest) <= 0 && t.EndsBefore(r.High) && !hidden[t] {
+						hidden[t] = true
+						n += t.Size
+					}
+				}
+			}
+		}
+	}
+	if deletes == 0 {
+		return n
+	}
+	rows, size := uint64(0), int64(0)
+	for _, t := range rs.Version.Tables() {
+		if !hidden[t] {
+			rows, size = rows+t.Entries, size+t.Size
+		}
+	}
+	return n + int64(float64(size)*min(1, float64(deletes)/float64(max(rows, 1))))
+}
+
 // OldestMemtable returns the memtable below all others, nil if there is none, or no state.
 func (rs *State) OldestMemtable() *memtable.Table {
 	if rs != nil {
