@@ -361,3 +361,20 @@ func TestSimDeletesOfMuchFreeSpaceUnderLoad(t *testing.T) {
 		s.finish(1.2)
 	}
 }
+
+// A queue whose keys are deleted one by one while it is written to takes space as what is in it, and is not written
+// much more often for that.
+func TestSimQueueFreesSpaceUnderLoad(t *testing.T) {
+	s, most := newSim(t, 3), int64(0)
+	const depth, size = 1000, 500
+	for k := range uint64(10000) {
+		if s.put(k, size); k >= depth {
+			s.delete(k - depth)
+		}
+		most = max(most, s.total())
+	}
+	if most > 3*depth*size || s.rewritten > 5*s.flushed {
+		t.Errorf("%d bytes for %d that live, %d flushed and %d rewritten", most, s.live(), s.flushed, s.rewritten)
+	}
+	s.finish(1.2)
+}
