@@ -176,13 +176,17 @@ func (rs *State) Entries() (n int64) {
 	return n
 }
 
-// mostRanges is how many range deletes of a memtable HiddenBytes looks at.
-const mostRanges = 256
+// mostRanges is how many range deletes of a memtable HiddenBytes looks at, and mostLooks at how many tables for all of them,
+// one that lies in several counted as often: commits may wait for it.
+const (
+	mostRanges = 256
+	mostLooks  = 1 << 14
+)
 
 // HiddenBytes estimates how many bytes of tables memtables hide: those of tables that lie in a range delete, of the newest
 // that there are, and a row as large as others for each delete.
 func (rs *State) HiddenBytes() (n int64) {
-	deletes, hidden := 0, map[*base.TableMeta]bool{}
+	deletes, looks, hidden := 0, 0, map[*base.TableMeta]bool{}
 	for _, l := range rs.Layers {
 		if l.Mem == nil {
 			continue
@@ -195,6 +199,9 @@ func (rs *State) HiddenBytes() (n int64) {
 		for _, r := range ranges[max(0, len(ranges)-mostRanges):] {
 			for level := range manifest.NumLevels {
 				for _, t := range rs.Version.Overlapping(level, r.Low, r.High) {
+					if looks++; looks > mostLooks {
+						return n
+					}
 					if bytes.Compare(r.Low, t.Smallest) <= 0 && t.EndsBefore(r.High) && !hidden[t] {
 						hidden[t] = true
 						n += t.Size
