@@ -12,20 +12,53 @@ import (
 // space than what is not, and each byte that is freed pays for its part of the merge. A merge does not even read tables
 // that range deletes hide as a whole (tombstone.List.Hides).
 
+//
+// How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
+// frees only what one behind it will. An Account keeps what such merges have written in vain, and there are no more of them
+// while that is much.
+
 // freedShare: what a merge for the sake of deletes frees is at least one part in this many of what it rewrites.
 const freedShare = 2
 
-// hiding reports whether a table is likely to hide more than it replaces.
-func hiding(t *base.TableMeta) bool { return t.RangeDeletes > 0 || 2*t.Deletes > t.Entries }
+// Bounds of what merges for the sake of deletes write in vain: vainShare bytes for each that is flushed, beyond one part in
+// vainStore of the store, and BaseBytes.
+const (
+	vainShare = 4
+	vainStore = 8
+)
+
+// Account keeps what merges for the sake of deletes have written in vain, that is beyond freedShare times what they freed. The
+// zero Account is ready; it is used by one at a time.
+type Account struct {
+	vain    int64 // when flushed bytes had been flushed
+	flushed int64
+}
+
+// InVain returns how many bytes too many were written, of a store that has flushed so many since it was opened: it pays for them.
+func (a *Account) InVain(flushed int64) int64 { return max(a.vain-vainShare*(flushed-a.flushed), 0) }
+
+// Note adds a job that was picked for the sake of deletes, and has written so many bytes.
+func (a *Account) Note(job *Job, written, flushed int64) {
+	if freed := job.Bytes() - written; job.Hiding && !job.Move {
+		a.vain, a.flushed = max(a.InVain(flushed)+written-freedShare*freed, 0), flushed
+	}
+}
+
+// hiding reports whether a table hides anything.
+func hiding(t *base.TableMeta) bool { return t.RangeDeletes > 0 || t.Deletes > 0 }
 
 // pushHiding picks tables above the bottom that hide so much that merging them down is worth it at once.
 func (p *picker) pushHiding() (job Job, ok bool) {
+	if p.in.InVain > max(p.in.BaseBytes, p.total()/vainStore) {
+		return Job{}, false
+	}
 	if slices.ContainsFunc(p.v.L0, func(r manifest.Run) bool { return slices.ContainsFunc(r.Tables, hiding) }) {
 		job, ok = p.intoBase(func(c cluster) bool { return p.frees(0, c.tables) })
 	}
 	for level := 1; level < manifest.Bottom && !ok; level++ {
 		job, ok = p.cheapest(level, func(t *base.TableMeta) bool { return p.frees(level, []*base.TableMeta{t}) })
 	}
+	job.Hiding = ok
 	return forDeletes(job), ok
 }
 
@@ -38,7 +71,7 @@ func forDeletes(job Job) Job {
 	return job
 }
 
-// frees reports whether what tables of a level hide in deeper ones is worth a merge into the next: tables that range
+// frees reports whether what tables of a level hide in deeper ones is worth merging them all the way down: tables that range
 // deletes hide as a whole, from everybody, and of the bottom one row for each delete that can be dropped there.
 func (p *picker) frees(level int, source []*base.TableMeta) bool {
 	if !slices.ContainsFunc(source, hiding) {
@@ -54,19 +87,17 @@ func (p *picker) frees(level int, source []*base.TableMeta) bool {
 			deletes += t.Deletes
 		}
 	}
-	hull, out := hullOf(source), p.next[level]
+	hull := hullOf(source)
 	freed, rewritten := int64(0), totalBytes(source)
 	rows, bytes := uint64(0), int64(0) // of the bottom
-	for deeper := out; deeper < manifest.NumLevels; deeper++ {
+	for deeper := p.next[level]; deeper < manifest.NumLevels; deeper++ {
 		from, to := under(p.v.Levels[deeper], hull)
 		for _, t := range p.v.Levels[deeper][from:to] {
 			if slices.ContainsFunc(ranges, func(r *base.TableMeta) bool { return p.in.Tombstones[r.Num].Hides(t, p.in.Readers) }) {
 				freed += t.Size
 				continue
 			}
-			if deeper == out {
-				rewritten += t.Size
-			}
+			rewritten += t.Size
 			if deeper == manifest.Bottom {
 				rows, bytes = rows+t.Entries, bytes+t.Size
 			}

@@ -34,6 +34,9 @@ type Inputs struct {
 	// Tombstones are the range deletes of tables, by number. Tables may be missing.
 	Tombstones map[uint64]*tombstone.List
 
+	// InVain is how many bytes merges for the sake of deletes have written in vain: see Account.
+	InVain int64
+
 	// Unreadable are the numbers of tables that no job is to read.
 	Unreadable map[uint64]bool
 
@@ -99,6 +102,9 @@ type Job struct {
 	// Quick: what is written is likely to be merged again soon, so that little effort is
 	// put into compressing it; if it is not, an idle job does that.
 	Quick bool
+
+	// Hiding: for the sake of what deletes hide, though nothing else is due: see Account.
+	Hiding bool
 
 	TargetFileBytes int64
 	// Grandparents are the tables of the next deeper level that is not empty under

@@ -378,3 +378,117 @@ func TestSimQueueFreesSpaceUnderLoad(t *testing.T) {
 	}
 	s.finish(1.2)
 }
+
+// smallRowsOverLarge is a store with a last level of large rows below a base level of small ones, which does not flush by itself.
+func smallRowsOverLarge(t *testing.T) *sim {
+	s := newSim(t, 1)
+	s.memLimit = 1 << 40
+	for k := range uint64(800) {
+		s.put(k*10, 1000)
+		if k%20 == 19 {
+			s.flush()
+			s.settle(true)
+		}
+	}
+	for i := range uint64(600) {
+		s.put(i*13%8000+1, 100)
+		if i%30 == 29 {
+			s.flush()
+			s.settle(false)
+		}
+	}
+	if s.v.Bytes(manifest.Bottom-1) == 0 || s.v.Bytes(manifest.Bottom) == 0 {
+		t.Fatalf("not two levels:\n%s", s.v)
+	}
+	s.flushed, s.rewritten, s.deletes = 0, 0, Account{}
+	return s
+}
+
+// Deletes that hide nothing, or only what a merge of the next level does not free, do not have levels written again for ever.
+func TestSimDeletesInVainAreFew(t *testing.T) {
+	const few = "of keys that are not there, fewer than rows"
+	for name, write := range map[string]func(*sim){
+		few: func(s *sim) {
+			for range 40 {
+				s.delete(s.rng.Uint64N(200)*40 + 5)
+			}
+		},
+		"of keys that are not there, as many as there are rows": func(s *sim) {
+			for range 900 {
+				s.delete(s.rng.Uint64N(800)*10 + 5)
+			}
+		},
+		"of the same range, beside puts": func(s *sim) {
+			s.deleteRange(1000, 1800)
+			for range 6 {
+				s.put(s.rng.Uint64N(200)*40+5, 20)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := smallRowsOverLarge(t)
+			before := s.total()
+			for range 200 {
+				write(s)
+				s.flush()
+				s.settle(false)
+			}
+			if n := s.reasons[ReasonDeletes]; name == few && n > 0 {
+				t.Errorf("%d merges for their sake", n)
+			}
+			if bound := (vainShare+freedShare)*s.flushed + before; s.rewritten > bound {
+				t.Errorf("%d bytes rewritten of %d flushed and a store of %d, more than %d: %v", s.rewritten, s.flushed, before, bound, s.reasons)
+			}
+		})
+	}
+}
+
+// Deletes free space under load also where most rows beside them are puts of something small.
+func TestSimDeletesAmongPutsFreeSpace(t *testing.T) {
+	for _, puts := range []int{0, 1, 2, 4} {
+		s := newSim(t, 1)
+		s.memLimit = 2000
+		for k := range uint64(1000) {
+			s.put(k*10, 2000)
+		}
+		s.flush()
+		s.settle(true)
+		full := s.total()
+		for k := range uint64(950) {
+			s.delete(k * 10)
+			for i := range puts {
+				s.put(k*10+1+uint64(i), 20)
+			}
+		}
+		s.flush()
+		s.settle(false)
+		if s.total() > 3*s.live() {
+			t.Errorf("%d puts beside each delete: %d bytes, of them %d live, were %d\n%s", puts, s.total(), s.live(), full, s.v)
+		}
+	}
+}
+
+func TestAccountOfDeletes(t *testing.T) {
+	var a Account
+	job := func(hiding, move bool) *Job {
+		return &Job{Hiding: hiding, Move: move, Inputs: []Input{{0, []*base.TableMeta{{Size: 1000}}}}}
+	}
+	check := func(what string, flushed, want int64) {
+		t.Helper()
+		if got := a.InVain(flushed); got != want {
+			t.Errorf("%s: %d bytes in vain, want %d", what, got, want)
+		}
+	}
+	check("new", 0, 0)
+	a.Note(job(true, false), 1000, 50)
+	check("nothing freed", 50, 1000)
+	check("flushed since", 150, 1000-vainShare*100)
+	a.Note(job(true, false), 900, 150)
+	check("a little freed", 150, 1000-vainShare*100+900-freedShare*100)
+	a.Note(job(false, false), 1000, 150)
+	a.Note(job(true, true), 0, 150)
+	check("not for deletes, or moved", 150, 1300)
+	a.Note(job(true, false), 100, 160)
+	check("much freed", 160, 0)
+	check("never less than nothing", 1<<40, 0)
+}

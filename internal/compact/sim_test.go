@@ -83,6 +83,7 @@ type sim struct {
 	flushed, rewritten  int64 // bytes
 	jobs, moves, fitted int
 	reasons             map[Reason]int
+	deletes             Account
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -250,6 +251,7 @@ func (s *sim) newestIn(ranges []simRange, r simRow) bool {
 
 func (s *sim) inputs(idle bool) Inputs {
 	in := s.in
+	in.InVain = s.deletes.InVain(s.flushed)
 	in.Idle, in.Readers = idle, append(slices.Clone(s.snapshots), s.seq)
 	in.Tombstones = map[uint64]*tombstone.List{}
 	for _, m := range s.v.Tables() {
@@ -343,13 +345,16 @@ func (s *sim) carryOut(job *Job) {
 		return
 	}
 	out, left := s.merge(tables, job.Bottommost, job.TargetFileBytes)
+	written := int64(0)
 	for i, t := range out {
-		s.rewritten += t.size()
+		written += t.size()
 		if job.Bottommost {
 			left[i].Snapshot = s.oldest()
 		}
 		s.in.Leftovers[s.num+uint64(i)+1] = left[i]
 	}
+	s.rewritten += written
+	s.deletes.Note(job, written, s.flushed)
 	s.add(e, job.OutLevel, job.OutRun, out)
 	after := progress{len(s.v.L0), 0, 0}
 	for _, t := range out {

@@ -236,7 +236,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 		return true, nil
 	}
 	in := e.merger.Inputs(idle)
-	in.Thorough = thorough
+	in.Thorough, in.InVain = thorough, e.deletes.InVain(e.events.FlushedBytes.Load())
 	job, ok := e.fitting.Pick(rs.Version, in, e.tight.Load() > 0)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
@@ -288,6 +288,7 @@ func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 		e.merger.Withdraw(tables, err)
 		return err
 	}
+	e.deletes.Note(job, tree.SizeOf(tables), e.events.FlushedBytes.Load())
 	e.events.CompactedBytes.Add(tree.SizeOf(tables))
 	e.events.Emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)

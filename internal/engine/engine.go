@@ -49,6 +49,7 @@ type Engine struct {
 	walked  compact.Walked
 	writes  recycle.Buffer  // of the last large transaction
 	fitting compact.Fitting // guarded by merging
+	deletes compact.Account // guarded by merging
 	pace    pace.Pace
 	syncer  pace.Syncer
 	stalled atomic.Int32 // commits that wait for room
