@@ -285,6 +285,48 @@ func TestReaderAtEveryInstant(t *testing.T) {
 	}
 }
 
+// TestReaderVerifiesTablesOfNow: Verify of a reader checked the tables it had seen last: not those that the writer had made
+// since, and commits that it had seen in the log need no others.
+func TestReaderVerifiesTablesOfNow(t *testing.T) {
+	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
+		for _, read := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, read before: %v", durability, read), func(t *testing.T) {
+				m := memfs.New()
+				m.StopJournal()
+				w := openAt(t, "/db", &cairn.Options{FS: m, Durability: durability, Memory: 4 << 20})
+				put(t, w, "0", "1")
+				f := &blinkFS{FS: m}
+				r := openAt(t, "/db", &cairn.Options{FS: f, ReadOnly: true, Memory: 4 << 20})
+				for i := range 20 {
+					key := fmt.Sprint(1 + i)
+					put(t, w, key, "1")
+					if read {
+						wantValue(t, r, key, "1")
+					}
+					check(t, w.Compact(t.Context(), cairn.Range{}))
+					rows := uint64(2 + i)
+					if report, err := r.Verify(t.Context()); err != nil || report.Entries != rows || report.Tables == 0 {
+						t.Errorf("%+v, %v; the tables have %d rows", report, err, rows)
+					}
+				}
+				put(t, w, "a", "1")
+				failure := error(syscall.EIO)
+				f.err.Store(&failure)
+				check(t, w.Compact(t.Context(), cairn.Range{}))
+				report, err := r.Verify(t.Context())
+				if expect(t, err, syscall.EIO); report.Tables > 0 {
+					t.Errorf("%+v of a store that could not be looked at", report)
+				}
+				f.err.Store(nil)
+				check(t, w.Close())
+				if report, err := r.Verify(t.Context()); err != nil || report.Entries != 22 {
+					t.Errorf("closed: %+v, %v; the tables have 22 rows", report, err)
+				}
+			})
+		}
+	}
+}
+
 const setSize = 7
 
 // readSet returns the number of the set that is there, by gets or a scan.

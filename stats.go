@@ -124,7 +124,9 @@ type RecoveryStats struct {
 }
 
 // Stats describes the store at this moment. It is cheap enough to be called every
-// second, but not on every operation. On a closed store it is zero.
+// second, but not on every operation. On a closed store it is zero. Of a store that another process writes
+// (Options.ReadOnly) it tells what was seen last, by a read, a transaction, Verify, or in the background ten times a
+// second: it does not look at the files.
 func (db *DB) Stats() Stats {
 	e := db.e.Stats()
 	s := Stats{
@@ -175,7 +177,8 @@ type Report struct {
 // and that files agree with what the manifest says of them. Files are read as they are open: that the name of
 // one is gone it does not see. Reads and writes go on
 // meanwhile; what is checked are the tables as of the call. All that is wrong is in
-// the report and, joined, in the error. ctx ends it early with ctx.Err(); the
+// the report and, joined, in the error. Where another process writes the store (Options.ReadOnly), and it cannot be
+// seen what tables there are by now, that is the error, and the report is empty. ctx ends it early with ctx.Err(); the
 // report then covers what was read. ctx may be nil.
 func (db *DB) Verify(ctx context.Context) (Report, error) {
 	if ctx == nil {

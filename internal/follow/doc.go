@@ -16,8 +16,8 @@
 //
 // # Concurrency
 //
-// CatchUp may be called at once by many, inside the epoch; Open before that, Close when the view is shut and
-// nobody is inside the epoch any more.
+// CatchUp and CatchUpTables may be called at once by many, inside the epoch or while the view is held; Open before
+// that, Close when the view is shut and nobody is inside the epoch any more.
 //
 // # Invariants
 //

@@ -59,7 +59,7 @@ type Follower struct {
 // store and cannot be followed, and fs.ErrNotExist if there is none.
 func (f *Follower) Open() error {
 	f.handles = tree.Handles{}
-	f.View.Follow(f.CatchUp)
+	f.View.Follow(f.CatchUp, f.CatchUpTables)
 	if err := f.begin(); err != nil {
 		return err
 	}
@@ -149,6 +149,29 @@ func (f *Follower) catchUp() error {
 	return f.refresh()
 }
 
+// CatchUpTables is CatchUp, and reads the manifest, too, if it was edited: what is committed may be in other tables by
+// now, or in tables and no longer in the log, though there is no news for reads.
+func (f *Follower) CatchUpTables() error {
+	if f.watch == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, err := f.catchUpTables()
+	return err
+}
+
+// catchUpTables reports whether there was anything to do. mu is held.
+func (f *Follower) catchUpTables() (news bool, err error) {
+	switch seen, ok := f.page.Look(); {
+	case ok && seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
+		return true, f.refresh()
+	case f.page.News(f.turn.Load(), f.seq.Load()):
+		return true, f.catchUp()
+	}
+	return false, nil
+}
+
 // Poll looks at the store every so often until ctx ends: who reads seldom shall not keep what the writer has
 // long got rid of, nor have to wait for a day's commits.
 func (f *Follower) Poll(ctx context.Context) {
@@ -173,13 +196,8 @@ const pollEvery = 100 * time.Millisecond
 func (f *Follower) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch seen, ok := f.page.Look(); {
-	case ok && seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
-		_ = f.refresh() // whoever reads next is told
-	case f.page.News(f.turn.Load(), f.seq.Load()):
-		_ = f.catchUp()
-	default: // of what was let go of, nothing is wanted soon
-		_ = f.Buffers.Trim()
+	if news, _ := f.catchUpTables(); !news { // whoever reads next is told of errors
+		_ = f.Buffers.Trim() // of what was let go of, nothing is wanted soon
 	}
 }
 

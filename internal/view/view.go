@@ -38,9 +38,10 @@ type View struct {
 	// What another process writes is brought here by catchUp, before a read begins; nil: this one writes. The
 	// tables of such a store are merged without regard to who reads here, so a State and the sequence that may
 	// be seen in it go together: they are replaced and taken under pair.
-	catchUp func() error
-	pair    sync.Mutex
-	dropped bool // there will be no State any more; guarded by pair
+	catchUp       func() error
+	catchUpTables func() error // is catchUp, and brings the tables of now, too
+	pair          sync.Mutex
+	dropped       bool // there will be no State any more; guarded by pair
 }
 
 // orderShare: orders for scans take up to one part in so many of what slices may pin, each.
@@ -110,8 +111,11 @@ func (v *View) Acquire(slot *epoch.Slot) *tree.State {
 }
 
 // Follow makes v the view of a store that another process may write: before a read begins catchUp is
-// called, and what it returns is the read's error. It is called before anybody reads.
-func (v *View) Follow(catchUp func() error) { v.catchUp = catchUp }
+// called, before Verify looks at tables catchUpTables, and what they return is the error of that. It is called before
+// anybody reads.
+func (v *View) Follow(catchUp, catchUpTables func() error) {
+	v.catchUp, v.catchUpTables = catchUp, catchUpTables
+}
 
 // Replace is Publish of a State, if it is not nil, and Show of a sequence in one, for a view that follows.
 func (v *View) Replace(rs *tree.State, seq uint64) {

@@ -202,7 +202,7 @@ func TestForgottenSnapshot(t *testing.T) {
 	} {
 		var v View
 		v.Init(100, func(int64) {})
-		v.Follow(func() error { return nil })
+		v.Follow(func() error { return nil }, nil)
 		var freed [2]bool
 		v.Replace(memtableOf(&freed[0], "one"), 1)
 		func() {
