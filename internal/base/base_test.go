@@ -206,3 +206,18 @@ func TestErrorsMatch(t *testing.T) {
 		t.Errorf("%v does not match", err)
 	}
 }
+
+// TestConflictNamesItsRange: a High that is empty is no upper bound, and looked like the end of an empty range.
+func TestConflictNamesItsRange(t *testing.T) {
+	for want, err := range map[string]ConflictError{
+		`on key "t"`:              {Low: []byte("t")},
+		`on range ["t", "u")`:     {Low: []byte("t"), High: []byte("u")},
+		`on range ["", "u")`:      {Low: []byte{}, High: []byte("u")},
+		`on all keys from "t" on`: {Low: []byte("t"), High: []byte{}},
+		`on all keys`:             {Low: []byte{}, High: []byte{}},
+	} {
+		if got := err.Error(); got != "cairn: transaction conflict "+want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

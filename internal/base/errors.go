@@ -59,7 +59,7 @@ func Locate(err error, file string, offset int64) error {
 }
 
 // ConflictError names the key or range whose change by another commit made a
-// transaction fail. It matches ErrConflict. High nil means the single key Low.
+// transaction fail. It matches ErrConflict. High nil means the single key Low, an empty High no upper bound.
 type ConflictError struct {
 	Low, High []byte // user keys
 	Seq       uint64 // sequence of a commit that came between
@@ -71,8 +71,13 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	what := fmt.Sprintf("cairn: transaction conflict on key %q", e.Low)
-	if e.High != nil {
+	switch {
+	case len(e.High) > 0:
 		what = fmt.Sprintf("cairn: transaction conflict on range [%q, %q)", e.Low, e.High)
+	case e.High != nil && len(e.Low) > 0:
+		what = fmt.Sprintf("cairn: transaction conflict on all keys from %q on", e.Low)
+	case e.High != nil:
+		what = "cairn: transaction conflict on all keys"
 	}
 	if e.Wide {
 		what += ", or one near it: more was read than is remembered key by key"
