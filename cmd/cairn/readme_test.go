@@ -44,3 +44,22 @@ func TestReadmeNamesFields(t *testing.T) {
 		}
 	}
 }
+
+// What README.md says of bytes that are not UTF-8 in the message of a document is so.
+func TestReadmeSaysWhatBecomesOfBytesInMessages(t *testing.T) {
+	for _, how := range []string{"`\\xff`", "U+FFFD"} {
+		if !strings.Contains(readText(t, "README.md"), how) {
+			t.Errorf("README.md lacks %s", how)
+		}
+	}
+	dir := newStore(t, "a", "1")
+	for want, args := range map[string][]string{
+		`key "k\xff" not found in ` + dir:         {"get", dir, "k\xff"},
+		`--from "z\xff" is behind --to "a\xff": `: {"scan", dir, "--from", "z\xff", "--to", "a\xff"},
+		"unknown flag --z\ufffd":                  {"scan", dir, "--z\xff"},
+	} {
+		if f := failureOf(t, cli(t, append(args, "--json")...)); !strings.HasPrefix(f.Message, want) {
+			t.Errorf("%q, want %q", f.Message, want)
+		}
+	}
+}
