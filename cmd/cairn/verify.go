@@ -10,6 +10,7 @@ import (
 	"github.com/cairndb/cairn"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 )
 
@@ -142,8 +143,8 @@ func (d *verifyDocument) text() string {
 		text += printable(p.Message) + "\n"
 	}
 	if d.OK {
-		text += fmt.Sprintf("ok: %d tables, %s, %s rows, %s in %s\n", d.Tables, size(d.Bytes),
-			humanize.Comma(int64(d.Entries)), d.checked(), seconds(d.Seconds).Round(time.Millisecond))
+		text += fmt.Sprintf("ok: %s, %s, %s %s, %s in %s\n", english.Plural(d.Tables, "table", ""), size(d.Bytes),
+			humanize.Comma(int64(d.Entries)), english.PluralWord(int(min(d.Entries, 2)), "row", ""), d.checked(), seconds(d.Seconds).Round(time.Millisecond))
 	}
 	if d.Recovery.DroppedBytes > 0 {
 		text += "not checked, " + d.Recovery.dropped() + "; a crash leaves that, and it is not counted as damage\n"

@@ -13,12 +13,25 @@ import (
 
 func TestVerify(t *testing.T) {
 	dir := newStore(t, "a", "1", "b", "2")
-	if r := cli(t, "verify", dir); r.code != 0 || !strings.HasPrefix(r.out, "ok: 1 tables") || r.err != "" {
+	if r := cli(t, "verify", dir); r.code != 0 || !strings.HasPrefix(r.out, "ok: 1 table, ") || !strings.Contains(r.out, " 2 rows, ") || r.err != "" {
 		t.Errorf("%+v", r)
 	}
 	d := parse[verifyDocument](t, cli(t, "verify", "--json", dir).out)
 	if !d.OK || d.Tables != 1 || d.Entries != 2 || d.Bytes == 0 || d.Problems == nil || len(d.Problems) > 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// One is not several.
+func TestVerifyCounts(t *testing.T) {
+	for want, d := range map[string]verifyDocument{
+		"ok: 0 tables, 0 B, 0 rows, ":         {},
+		"ok: 1 table, 233 B, 1 row, ":         {Tables: 1, Bytes: 233, Entries: 1},
+		"ok: 1,000 tables, 2.0 KiB, 1,001 ro": {Tables: 1000, Bytes: 2048, Entries: 1001},
+	} {
+		if d.OK = true; !strings.HasPrefix(d.text(), want) {
+			t.Errorf("%q, want %q", d.text(), want)
+		}
 	}
 }
 
