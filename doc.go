@@ -85,7 +85,8 @@
 // is synced, and nobody sees the commit before. A Relaxed commit survives the end of
 // the process, kill -9 included, and reaches the disk within Options.SyncInterval,
 // or by DB.Sync. After a power cut a store holds a prefix of its commits, each as a
-// whole, with every Durable one that was acknowledged. Stats.Recovery says what of an
+// whole, with every Durable one that was acknowledged. A commit that has nothing to write syncs
+// nothing: what its transaction has read of Relaxed commits DB.Sync makes durable. Stats.Recovery says what of an
 // unfinished tail was dropped.
 //
 // # Memory

@@ -280,7 +280,9 @@ func (tx *Tx) Seq() uint64 { return tx.seq }
 func (tx *Tx) CommitSeq() uint64 { return tx.commitSeq }
 
 // SetDurability chooses the durability of this transaction's commit. A value that
-// does not exist makes the commit fail with ErrInvalidOption.
+// does not exist makes the commit fail with ErrInvalidOption. Where nothing was written, as by a PutIfAbsent that has
+// found its key, or a DeleteRange of an empty range, Durable makes nothing durable, nor what was read of Relaxed
+// commits: DB.Sync does.
 func (tx *Tx) SetDurability(d Durability) {
 	if d > Relaxed {
 		tx.note(fmt.Errorf("%w: unknown Durability %d", ErrInvalidOption, d))
@@ -290,7 +292,7 @@ func (tx *Tx) SetDurability(d Durability) {
 }
 
 // Commit ends the transaction and makes its writes visible, as its durability
-// demands. After an error nothing of it is visible; after ErrCommitUnknown all of it may
+// demands; if there are none nothing is synced (SetDurability). After an error nothing of it is visible; after ErrCommitUnknown all of it may
 // be once the store is opened again. ErrConflict: another commit
 // changed what this one had read. Of a read-only transaction it is Rollback, and returns Err.
 func (tx *Tx) Commit() error {
