@@ -77,7 +77,7 @@ func (h *history) judge(t *testing.T, check func(at int, disk *memfs.FS, s *Stat
 
 // workload goes through everything a manifest can live through.
 func (h *history) workload(t *testing.T) {
-	l, err := Create(h.fsys, "db", testStore, 1, segments(2))
+	l, err := CreateWhen(nil, h.fsys, "db", testStore, 1, segments(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (h *history) workload(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ack(l.State())
-	l, err = Create(h.fsys, "db", testStore, 400, mustApply(t, l.State(), segments(401)).Snapshot())
+	l, err = CreateWhen(nil, h.fsys, "db", testStore, 400, mustApply(t, l.State(), segments(401)).Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCrashInRecovery(t *testing.T) {
 		num := FirstFreeNum(names, s)
 		next := mustApply(t, s, segments(num+1))
 		journal := disk.StartJournal()
-		l, err := Create(disk, "db", s.Store, num, next.Snapshot())
+		l, err := CreateWhen(nil, disk, "db", s.Store, num, next.Snapshot())
 		if err != nil {
 			t.Fatalf("after %d mutations, in\n%v: %v", at, names, err)
 		}
@@ -171,7 +171,7 @@ func TestCrashInRecovery(t *testing.T) {
 // them is still all or nothing.
 func TestCrashWithoutPreallocation(t *testing.T) {
 	h := newHistory(t)
-	l, err := Create(noReserve{h.fsys}, "db", testStore, 1, segments(2))
+	l, err := CreateWhen(nil, noReserve{h.fsys}, "db", testStore, 1, segments(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestCrashWithoutPreallocation(t *testing.T) {
 // acknowledged before is, and the manifest is not corrupt.
 func TestCrashAfterFailedSync(t *testing.T) {
 	h := newHistory(t)
-	l, err := Create(h.fsys, "db", testStore, 1, segments(2))
+	l, err := CreateWhen(nil, h.fsys, "db", testStore, 1, segments(2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func TestSyncNotAttempted(t *testing.T) {
 		disk.StartJournal()
 		fsys := faultfs.New(disk)
 		rule := fsys.Add(faultfs.Rule{Kinds: faultfs.SyncDir, At: at, Do: faultfs.Fail(vfs.ErrNotAttempted)})
-		l, err := Create(fsys, "db", testStore, 1, segments(2))
+		l, err := CreateWhen(nil, fsys, "db", testStore, 1, segments(2))
 		if rule.Fired() != 1 {
 			t.Fatalf("sync %d: it did not fail", at)
 		}

@@ -51,7 +51,7 @@ func newLog(t testing.TB, fsys vfs.FS, snapshot *Edit) *Log {
 	if err := fsys.MkdirAll("db"); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Create(fsys, "db", testStore, 1, snapshot)
+	l, err := CreateWhen(nil, fsys, "db", testStore, 1, snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,20 +68,14 @@ type mark struct {
 	off     int64
 }
 
-// Create makes MANIFEST-num, whose snapshot is the given edit applied to an empty
-// state, and makes CURRENT name it. num must not be the number of any file in the
+// CreateWhen makes MANIFEST-num, whose snapshot is the given edit applied to an empty
+// state, and makes CURRENT name it, after a call of ready, if that is not nil. num must not be the number of any file in the
 // directory (FirstFreeNum). The snapshot must have a log segment, so that a
 // manifest cut short can be told from a store without a log; a store that has
 // none is made by CreateSealed.
 //
-// On an error that does not match base.ErrPoisoned nothing has changed and nothing
+// On an error that does not match base.ErrPoisoned, that of ready included, nothing has changed and nothing
 // is left behind. One that does leaves open which manifest CURRENT names.
-func Create(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
-	return CreateWhen(nil, fsys, dir, store, num, snapshot)
-}
-
-// CreateWhen is Create that calls ready, if it is not nil, before CURRENT names the manifest. If it
-// fails, so does CreateWhen, and nothing is left behind.
 func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
 	s, err := firstState(dir, store, num, snapshot)
 	if err != nil {
@@ -93,7 +87,7 @@ func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num 
 	return create(ready, fsys, dir, s, 0, maxPartBytes)
 }
 
-// CreateSealed makes a manifest like Create, complete and sealed from the start,
+// CreateSealed makes a manifest like CreateWhen, complete and sealed from the start,
 // for a store that has no log: Recover finds it clean. The snapshot must not have
 // log segments.
 func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) error {
@@ -106,14 +100,31 @@ func CreateSealed(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *
 	}
 	f := newFile(s, maxPartBytes)
 	f.seal()
-	open, err := f.install(nil, fsys, dir)
+	return f.installWhole(fsys, dir)
+}
+
+// CreateToReplay makes a manifest like CreateWhen, to which nothing is appended, of a store whose log is
+// still to be replayed, and returns its state. unnamed are log segments behind those of the snapshot that may be
+// missing (State.MayBeMissing): an edit of their own records them, so they still may be. All of it is durable, and
+// marked so, before CURRENT names the manifest.
+func CreateToReplay(fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit, unnamed []Segment) (*State, error) {
+	s, err := firstState(dir, store, num, snapshot)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := open.Close(); err != nil {
-		return poisoned("close of "+f.path(dir), err) // CURRENT names it
+	f := newFile(s, maxPartBytes)
+	if len(unnamed) > 0 {
+		edit := &Edit{Segments: unnamed}
+		if s, err = s.Apply(edit); err != nil {
+			return nil, base.Locate(err, f.path(dir), -1)
+		}
+		f.append(frame.KindEdit, 2, edit.Append(nil))
+		f.append(frame.KindMark, 2, nil)
 	}
-	return nil
+	if len(s.Segments) == 0 {
+		return nil, fmt.Errorf("manifest: there is no log segment to replay")
+	}
+	return s, f.installWhole(fsys, dir)
 }
 
 func firstState(dir string, store base.ID, num uint64, snapshot *Edit) (*State, error) {
@@ -337,7 +348,7 @@ func (l *Log) writeEnd(e *Edit) error {
 	return nil
 }
 
-// Rotate makes a new manifest of the present state, as Create does, and returns
+// Rotate makes a new manifest of the present state, as CreateWhen does, and returns
 // its log, in which ordinals go on: the snapshot has the next one, and all before
 // are sealed. This log is closed then, and its file is garbage. On an error that
 // does not match base.ErrPoisoned nothing has changed.
@@ -529,10 +540,14 @@ func (f *file) encode(s *State, parts int) {
 }
 
 // seal ends a file that is not on disk yet.
-func (f *file) seal() {
+func (f *file) seal() { f.append(frame.KindSeal, 1, nil) }
+
+// append appends a group to a file that is not on disk yet. Its mark is its own offset: nobody sees it before all
+// of the file is durable.
+func (f *file) append(kind frame.Kind, ordinal uint64, payload []byte) {
 	off := int64(len(f.buf))
-	g := group{id: f.id, sum: f.sum, durable: uint64(off), ordinal: 1, parts: 1}
-	f.buf = g.append(f.buf, off, frame.KindSeal, nil)
+	g := group{id: f.id, sum: f.sum, durable: uint64(off), ordinal: ordinal, parts: maxPartBytes}
+	f.buf = g.append(f.buf, off, kind, payload)
 	f.sum = g.sum
 }
 
@@ -579,6 +594,18 @@ func (f *file) install(ready func() error, fsys vfs.FS, dir string) (vfs.File, e
 	open.Close()
 	fsys.Remove(name)
 	return nil, err
+}
+
+// installWhole is install of a file to which nothing is appended.
+func (f *file) installWhole(fsys vfs.FS, dir string) error {
+	open, err := f.install(nil, fsys, dir)
+	if err != nil {
+		return err
+	}
+	if err := open.Close(); err != nil {
+		return poisoned("close of "+f.path(dir), err) // CURRENT names it
+	}
+	return nil
 }
 
 // syncNames makes the names in a directory durable which CURRENT does not need yet.

@@ -158,11 +158,14 @@ func TestSealWithoutFinalEdit(t *testing.T) {
 
 func TestCreateRefusesASnapshotWithoutLog(t *testing.T) {
 	fsys := memfs.New()
-	if _, err := Create(fsys, "", testStore, 1, new(Edit)); err == nil {
+	if _, err := CreateWhen(nil, fsys, "", testStore, 1, new(Edit)); err == nil {
 		t.Error("created without a log segment")
 	}
 	if err := CreateSealed(fsys, "", testStore, 1, segments(2)); err == nil {
 		t.Error("sealed with a log segment")
+	}
+	if _, err := CreateToReplay(fsys, "", testStore, 1, new(Edit), nil); err == nil {
+		t.Error("created without a log segment to replay")
 	}
 	if names, _ := fsys.List(""); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
@@ -184,6 +187,63 @@ func TestCreateSealed(t *testing.T) {
 		t.Errorf("the live manifest was made again: %v", err)
 	}
 	mustRecover(t, fsys)
+}
+
+// TestCreateToReplay: segments whose names are not known to be durable still may be missing, those of the snapshot may not. Damage to
+// what records them is seen.
+func TestCreateToReplay(t *testing.T) {
+	for _, named := range [][]uint64{{2}, nil} {
+		for _, unnamed := range [][]uint64{{3, 4}, nil} {
+			fsys := memfs.New()
+			if err := errors.Join(fsys.MkdirAll("db"), fsys.SyncDir("/")); err != nil {
+				t.Fatal(err)
+			}
+			snapshot := mustApply(t, NewState(testStore), stamped(1)).Snapshot()
+			snapshot.Segments, snapshot.Provisional = segments(named...).Segments, 2
+			made, err := CreateToReplay(fsys, "db", testStore, 8, snapshot, segments(unnamed...).Segments)
+			if len(named)+len(unnamed) == 0 {
+				if err == nil {
+					t.Error("created without a log segment to replay")
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := mustRecover(t, fsys.Crash(memfs.SyncedOnly()))
+			if wantSame(t, s, made); s.Clean || len(s.Segments) != len(named)+len(unnamed) {
+				t.Errorf("named %v, not named %v: %+v", named, unnamed, s)
+			}
+			for _, num := range named {
+				if s.MayBeMissing(num) {
+					t.Errorf("segment %d of the snapshot may be missing", num)
+				}
+			}
+			for _, num := range unnamed {
+				if !s.MayBeMissing(num) {
+					t.Errorf("segment %d may not be missing", num)
+				}
+			}
+			const name = "db/MANIFEST-000008"
+			data, err := fsys.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := range int64(len(data)) {
+				damaged := fsys.Clone()
+				if err := damaged.Corrupt(name, at, 1); err != nil {
+					t.Fatal(err)
+				}
+				if s, err := Recover(damaged, "db", false); err == nil {
+					if wantSame(t, s, made); len(unnamed) == 0 || at < int64(len(data)-frame.HeaderBytes) {
+						t.Errorf("named %v, not named %v: damage at %d is not seen", named, unnamed, at)
+					}
+				} else if !isTyped(err) {
+					t.Errorf("damage at %d: %v", at, err)
+				}
+			}
+		}
+	}
 }
 
 func TestRotate(t *testing.T) {
@@ -346,7 +406,7 @@ func TestBadEditLeavesTheLogUsable(t *testing.T) {
 	}
 	twice := segments(2)
 	twice.Segments = append(twice.Segments, twice.Segments[0])
-	if _, err := Create(fsys, "db", l.State().Store, 9, twice); !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), "MANIFEST-000009") {
+	if _, err := CreateWhen(nil, fsys, "db", l.State().Store, 9, twice); !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), "MANIFEST-000009") {
 		t.Errorf("a snapshot that names a segment twice: %v", err)
 	}
 	if _, err := l.Append(&Edit{unknown: true}); !errors.Is(err, base.ErrFormatTooNew) {
@@ -537,7 +597,7 @@ func TestCreateFailures(t *testing.T) {
 		disk.MkdirAll("db")
 		fsys := faultfs.New(disk)
 		rule := fsys.Add(faultfs.Rule{Kinds: kinds, At: n, Do: faultfs.Fail(syscall.EIO)})
-		l, err := Create(fsys, "db", testStore, 1, segments(2))
+		l, err := CreateWhen(nil, fsys, "db", testStore, 1, segments(2))
 		if rule.Fired() == 0 {
 			if n != 10 {
 				t.Fatalf("%d operations", n-1)
@@ -560,7 +620,7 @@ func TestCreateOrder(t *testing.T) {
 	fsys := faultfs.New(memfs.New())
 	fsys.MkdirAll("db")
 	fsys.StartTrace()
-	if _, err := Create(fsys, "db", testStore, 1, segments(2)); err != nil {
+	if _, err := CreateWhen(nil, fsys, "db", testStore, 1, segments(2)); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

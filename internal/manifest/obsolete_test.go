@@ -61,7 +61,7 @@ func TestUnconfirmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := made.Clone()
-	l, err := Create(begun, "db", testStore, num+1, segments(950))
+	l, err := CreateWhen(nil, begun, "db", testStore, num+1, segments(950))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -88,20 +87,16 @@ func (r *Log) record() error {
 	if n := before.Tail.Bytes; n > 0 { // this one tells what was dropped of the one before
 		edit.Dropped = &manifest.Dropped{Bytes: before.Dropped.Bytes + uint64(n), From: before.Dropped.From}
 	}
-	if err := r.makeMissing(edit); err != nil {
-		return err
-	}
+	var unnamed []manifest.Segment
+	edit.Segments, unnamed = r.split(edit)
 	num := r.NewNum()
 	edit.NextFileNum = r.NextFileNum()
-	log, err := manifest.Create(r.FS, r.Dir, r.Store, num, edit)
+	state, err := manifest.CreateToReplay(r.FS, r.Dir, r.Store, num, edit, unnamed)
 	if err != nil {
 		return err
 	}
-	r.State = log.State()
+	r.State = state
 	r.Opened, r.Written = append(r.Opened, r.Written...), nil // CURRENT names them
-	if err := log.Close(); err != nil {
-		return fmt.Errorf("%w: close of the manifest: %w", base.ErrPoisoned, err)
-	}
 	gone := []string{base.FileName(base.FileManifest, before.Manifest)}
 	for _, seg := range before.Segments {
 		if seg.Num < r.State.LogStart {
@@ -117,24 +112,20 @@ func (r *Log) record() error {
 	return nil
 }
 
-// makeMissing makes empty files of the segments that a power cut has taken away: what a snapshot names has a file.
-func (r *Log) makeMissing(snapshot *manifest.Edit) error {
+// split divides the segments of a snapshot that are still needed into those whose names are known to be durable, and those
+// whose names are not. A file that is there proves nothing: a sync of the directory that failed may be why the process
+// before this one ended, and one that succeeds now says nothing of what that has lost (E6).
+func (r *Log) split(snapshot *manifest.Edit) (named, unnamed []manifest.Segment) {
 	for _, seg := range snapshot.Segments {
-		if seg.Num < snapshot.LogStart || !r.State.MayBeMissing(seg.Num) {
-			continue
-		}
-		f, err := r.FS.Create(r.path(seg.Num))
 		switch {
-		case err == nil:
-			err = f.Close()
-		case errors.Is(err, fs.ErrExist):
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("log segment in the place of one that is missing: %w", err)
+		case seg.Num < snapshot.LogStart:
+		case r.found.MayBeMissing(seg.Num):
+			unnamed = append(unnamed, seg)
+		default:
+			named = append(named, seg)
 		}
 	}
-	return nil
+	return named, unnamed
 }
 
 // forget makes r what it was before it ran.
