@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -155,6 +156,37 @@ func TestFailedSync(t *testing.T) {
 		t.Errorf("%q, %v", v, err)
 	}
 	put(t, db, "a", "3")
+}
+
+// TestPoisonedIsNotFull: where a write of the log fails, and there is no space for the segment that would end it there, space
+// does not help: the outcome is unknown, the store poisoned, and no error says that nothing happened.
+func TestPoisonedIsNotFull(t *testing.T) {
+	for _, failure := range []error{syscall.EIO, vfs.ErrNoSpace} {
+		f := faultfs.New(memfs.New())
+		db, err := cairn.Open("/db", &cairn.Options{FS: f})
+		check(t, err)
+		for range 100 {
+			put(t, db, "a", "1")
+			f.Add(faultfs.Rule{Kinds: faultfs.Write, Name: "*.log", Do: faultfs.Fail(failure)})
+			f.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "*.log", Sticky: true, Do: faultfs.NoSpace()})
+			err = db.Put(b("b"), b("2"))
+			f.Heal()
+			if !errors.Is(err, cairn.ErrNoSpace) || errors.Is(err, cairn.ErrCommitUnknown) {
+				break
+			} // else the store has come to rest meanwhile: there was no segment to write to
+		}
+		expect(t, err, failure)
+		for _, c := range []struct{ err, want error }{
+			{err, cairn.ErrCommitUnknown},
+			{db.Put(b("b"), b("2")), cairn.ErrPoisoned},
+			{db.Sync(), cairn.ErrPoisoned},
+			{db.Close(), cairn.ErrPoisoned},
+		} {
+			if expect(t, c.err, c.want); errors.Is(c.err, cairn.ErrNoSpace) {
+				t.Error("space would help, it says:", c.err)
+			}
+		}
+	}
 }
 
 // TestNoEventAfterClose: Close waits for whoever is being told of a failure.

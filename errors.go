@@ -46,13 +46,14 @@ var (
 	// ErrPoisoned: a sync or write failed in a way that leaves the disk's contents
 	// unknown. The store can still be read; to write, close it and open it again.
 	ErrPoisoned = base.ErrPoisoned
-	// ErrCommitUnknown: the commit's sync failed. It is not visible now; after
-	// closing and opening the store it is either there as a whole or not at all.
+	// ErrCommitUnknown: the commit's sync failed, or a write of the log that no other
+	// segment of it could follow. It is not visible now; after closing
+	// and opening the store it is either there as a whole or not at all.
 	ErrCommitUnknown = base.ErrCommitUnknown
 	// ErrNoSpace: the disk is full (or a quota, or what files may grow to), or has only left what merging needs to make room; a
 	// commit that only deletes is let through as long as there is a little left. Nothing happened; once there is space, the
-	// same call works. Reading goes on meanwhile. A transaction one of whose writes
-	// met it does not commit any more: begin it again.
+	// same call works: no error that matches ErrPoisoned or ErrCommitUnknown matches it. Reading goes on meanwhile.
+	// A transaction one of whose writes met it does not commit any more: begin it again.
 	ErrNoSpace = base.ErrNoSpace
 	// ErrUnsupported: the platform or file system lacks something that is needed.
 	ErrUnsupported = base.ErrUnsupported

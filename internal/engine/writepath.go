@@ -249,21 +249,23 @@ func (r *round) Show(commits []*group.Commit) {
 }
 
 func (r *round) SyncFailed(commits []*group.Commit, why error) {
-	r.poison(why)
-	r.commit.queue.Conclude(commits, fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+	r.commit.queue.Conclude(commits, r.poison(why))
 }
 
-// poison makes the store read-only for good: what the disk holds is unknown.
-func (e *Engine) poison(why error) {
+// poison makes the store read-only for good: what the disk holds is unknown. It returns what commits get whose outcome is.
+func (e *Engine) poison(why error) (unknown error) {
 	c := &e.commit
 	if c.failed == nil {
 		if c.failed = why; !errors.Is(why, base.ErrPoisoned) {
 			c.failed = fmt.Errorf("%w: %w", base.ErrPoisoned, why)
 		}
+		c.failed = reserve.SpaceError(c.failed)
 		e.events.Aside(report.Event{Kind: report.EventBackgroundError, Err: c.failed})
 	}
 	c.wakeAll()
-	c.queue.Conclude(c.queue.Take(), fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+	unknown = reserve.SpaceError(fmt.Errorf("%w: %w", base.ErrCommitUnknown, why))
+	c.queue.Conclude(c.queue.Take(), unknown)
+	return unknown
 }
 
 // poisonNow is poison for those who do not hold commit.mu.
@@ -286,8 +288,7 @@ func (r *round) WriteFailed(commits []*group.Commit, why error) {
 	c.broken = false
 	if err != nil {
 		err = fmt.Errorf("%w; then resuming on a new segment: %w", why, err)
-		r.poison(err)
-		c.queue.Conclude(commits, fmt.Errorf("%w: %w", base.ErrCommitUnknown, err))
+		c.queue.Conclude(commits, r.poison(err))
 		return
 	}
 	c.queue.Conclude(commits, reserve.SpaceError(why))

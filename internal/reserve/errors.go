@@ -11,10 +11,24 @@ import (
 // IsFull reports whether err says that the disk is full.
 func IsFull(err error) bool { return errors.Is(err, base.ErrNoSpace) || vfs.IsNoSpace(err) }
 
-// SpaceError gives errors of a full disk their name, but for one that has poisoned the store: space does not help it.
+// SpaceError gives errors of a full disk their name, and takes it from those that space does not help: the store is
+// poisoned, or the outcome of a commit unknown.
 func SpaceError(err error) error {
-	if err != nil && vfs.IsNoSpace(err) && !errors.Is(err, base.ErrNoSpace) && !errors.Is(err, base.ErrPoisoned) {
+	final := errors.Is(err, base.ErrPoisoned) || errors.Is(err, base.ErrCommitUnknown)
+	switch named := errors.Is(err, base.ErrNoSpace); {
+	case named && final:
+		return &finalError{err}
+	case !named && !final && vfs.IsNoSpace(err):
 		return fmt.Errorf("%w: %w", base.ErrNoSpace, err)
 	}
 	return err
 }
+
+// finalError matches what the error in it does, but for base.ErrNoSpace.
+type finalError struct{ error }
+
+func (e *finalError) Is(target error) bool {
+	return target != base.ErrNoSpace && errors.Is(e.error, target)
+}
+
+func (e *finalError) As(target any) bool { return errors.As(e.error, target) }

@@ -113,14 +113,23 @@ func TestLend(t *testing.T) {
 	}
 }
 
-// A full disk that has poisoned the store is not one that space helps.
+// TestSpaceError: a full disk has its name, but for one that space does not help: the store is poisoned, or the outcome of a
+// commit unknown. All else that such an error matches it still does.
 func TestSpaceError(t *testing.T) {
 	full := fmt.Errorf("write: %w", vfs.ErrNoSpace)
-	if err := SpaceError(full); !errors.Is(err, base.ErrNoSpace) {
-		t.Error(err)
+	named := SpaceError(full)
+	if !errors.Is(named, base.ErrNoSpace) || SpaceError(named) != named || SpaceError(nil) != nil {
+		t.Error(named)
 	}
-	if err := SpaceError(fmt.Errorf("%w: %w", base.ErrPoisoned, full)); errors.Is(err, base.ErrNoSpace) {
-		t.Error(err)
+	damage := &base.CorruptionError{File: "f"}
+	for _, why := range []error{base.ErrPoisoned, base.ErrCommitUnknown} {
+		for _, err := range []error{fmt.Errorf("%w: %w", why, full), fmt.Errorf("%w: %w", why, named), errors.Join(named, why)} {
+			err = SpaceError(errors.Join(err, syscall.EIO, damage))
+			var found *base.CorruptionError
+			if errors.Is(err, base.ErrNoSpace) || !errors.Is(err, why) || !vfs.IsNoSpace(err) || !errors.Is(err, syscall.EIO) || !errors.As(err, &found) || found != damage {
+				t.Error(err)
+			}
+		}
 	}
 }
 
