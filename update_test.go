@@ -1,6 +1,7 @@
 package cairn_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -116,5 +117,35 @@ func TestUpdateThatReadsMuch(t *testing.T) {
 	var c *cairn.ConflictError
 	if err := tx.Commit(); !errors.As(err, &c) || !c.Wide || !strings.Contains(err.Error(), "remembered") {
 		t.Errorf("a transaction that reads too much: %v", err)
+	}
+}
+
+// TestUpdateThatReadsALongKey: an Update that reads one long key, or seeks to it, ends at once, though its neighbour is put each
+// time. It failed a hundred times.
+func TestUpdateThatReadsALongKey(t *testing.T) {
+	for _, n := range []int{20_000, 40_000, 60_000} {
+		for how, read := range map[string]func(*cairn.Tx, []byte) bool{
+			"Has": func(tx *cairn.Tx, key []byte) bool { ok, err := tx.Has(key); return ok && err == nil },
+			"Seek": func(tx *cairn.Tx, key []byte) bool {
+				it := tx.Iter(cairn.Range{})
+				defer it.Close()
+				return it.Seek(key)
+			},
+		} {
+			db := openNew(t, &cairn.Options{Memory: 4 << 20, Durability: cairn.Relaxed})
+			key := func(last byte) []byte { return append(bytes.Repeat([]byte{'a'}, n), last) }
+			check(t, db.Put(key('1'), nil))
+			attempts := 0
+			err := db.Update(func(tx *cairn.Tx) error {
+				if attempts++; !read(tx, key('1')) {
+					t.Fatalf("%s does not find the key of %d bytes", how, n)
+				}
+				check(t, db.Put(key('8'), nil))
+				return tx.Put(b("z"), nil)
+			})
+			if err != nil || attempts > 1 {
+				t.Errorf("%s of a key of %d bytes: %d attempts, %.80v", how, n, attempts, err)
+			}
+		}
 	}
 }

@@ -15,16 +15,25 @@ import (
 // time the set shrinks to a quarter of its limit or less, so that the work, of the
 // order of n log n for n keys, is done only once in as many reads.
 
+// mayTake reports whether n bytes fit as well, or are granted.
+func (r *ReadSet) mayTake(n int) bool {
+	wanted := r.Memory() + n
+	if wanted <= r.maxBytes() {
+		return true
+	}
+	if r.Grants == nil || wanted > mostGranted || !r.Grants.MayHold(wanted) {
+		return false
+	}
+	r.limit = wanted
+	return true
+}
+
 // makeRoom makes the set so small that the bytes need returns fit as well.
 func (r *ReadSet) makeRoom(need func() int) {
-	limit, wanted := r.maxBytes(), r.Memory()+need()
-	if wanted <= limit {
+	if r.mayTake(need()) {
 		return
 	}
-	if r.Grants != nil && wanted <= mostGranted && r.Grants.MayHold(wanted) {
-		r.limit = wanted
-		return
-	}
+	limit := r.maxBytes()
 	if r.ranges == nil {
 		r.ranges = new(ranges)
 	}

@@ -203,6 +203,39 @@ func TestCoarseningSpreads(t *testing.T) {
 	}
 }
 
+// TestLongReadsAreKept: a long key, and a range between long ones, are remembered as they are where there is room, or as much
+// is granted.
+func TestLongReadsAreKept(t *testing.T) {
+	long := func(n int, last byte) []byte { return append(bytes.Repeat([]byte{'a'}, n), last) }
+	for _, c := range []struct {
+		bytes, reads, granted int
+		coarse                bool
+	}{{60_000, 1, 0, false}, {60_000, 2, 0, true}, {60_000, 2, 256 << 10, false}, {60_000, 9, 256 << 10, true}, {20_000, 1, 0, false}, {20_000, 4, 0, true}} {
+		for _, what := range []string{"keys", "ranges"} {
+			var set reads
+			set.SetLimit(minLimit)
+			if c.granted > 0 {
+				set.Grants = upTo(c.granted)
+			}
+			n := c.bytes
+			if what == "ranges" {
+				n /= 2 // both bounds are as long together
+			}
+			for i := range byte(c.reads) {
+				if what == "keys" {
+					set.key(long(n, 'a'+4*i))
+				} else {
+					set.scan(long(n, 'a'+4*i), long(n, 'b'+4*i))
+				}
+			}
+			set.check(t, max(minLimit, c.granted))
+			if between := conflicts(&set.ReadSet, long(n, 'c')); set.coarse != c.coarse || between && !c.coarse {
+				t.Errorf("%d %s of %d bytes, %d granted: coarse %v, what is between was read: %v", c.reads, what, c.bytes, c.granted, set.coarse, between)
+			}
+		}
+	}
+}
+
 // TestLongBoundsAreCut: a limit that is less than one read takes is kept as well.
 func TestLongBoundsAreCut(t *testing.T) {
 	var set reads
@@ -224,7 +257,7 @@ func TestLongBoundsAreCut(t *testing.T) {
 	if one.scan([]byte("a"), []byte("b")); one.coarse {
 		t.Error("a short range is coarse")
 	}
-	if one.scan(bytes.Repeat([]byte("c"), 60_000), []byte("d")); !one.coarse {
+	if one.scan(bytes.Repeat([]byte("c"), 60_000), bytes.Repeat([]byte("d"), 60_000)); !one.coarse {
 		t.Error("a bound was cut off, and a conflict would not tell")
 	}
 	if g := shorten(Range{[]byte("\xff\xff\xff"), []byte("\xff\xff\xff\xff")}, 2); string(g.High) != "\xff\xff\xff\xff" || string(g.Low) != "\xff\xff" {

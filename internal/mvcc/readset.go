@@ -92,7 +92,7 @@ func (r *ReadSet) AddKey(key []byte, hash uint64) {
 		return
 	}
 	if !r.fits(len(key)) {
-		if len(key) > r.maxBytes()/2 {
+		if len(key) > r.maxBytes()/2 && !r.mayTake(r.points.need(len(key))) {
 			r.addRange(Range{key, append(bytes.Clone(key), 0)})
 			return
 		}
@@ -120,7 +120,7 @@ func (r *ReadSet) addRange(g Range) {
 	if r.coarse && s.covers(g) {
 		return
 	}
-	if len(g.Low)+len(g.High) > r.maxBytes()/4 {
+	if n := len(g.Low) + len(g.High); n > r.maxBytes()/4 && !r.mayTake(s.need(n)) {
 		g, r.coarse = shorten(g, r.longBound()), true
 	}
 	r.makeRoom(func() int { return s.need(len(g.Low) + len(g.High)) })
