@@ -97,3 +97,45 @@ func TestParentsBeforeCurrent(t *testing.T) {
 	}
 	openAt(t, "/db", &cairn.Options{FS: disk})
 }
+
+// TestParentsThatCannotBeSynced: what an Open has made that could not make it durable the next one does not take for
+// somebody else's, nor a sync that succeeds then for proof: no power cut takes a commit.
+func TestParentsThatCannotBeSynced(t *testing.T) {
+	failing := func(err error) []faultfs.Rule {
+		// The first sync is there to see whether anything is to be made.
+		return []faultfs.Rule{{Kinds: faultfs.SyncDir, Name: "p", At: 2, Sticky: true, Do: faultfs.Fail(err)}}
+	}
+	for what, rules := range map[string][]faultfs.Rule{
+		"no memory":  failing(syscall.ENOMEM),
+		"no answer":  failing(syscall.ETIMEDOUT),
+		"read-only":  failing(syscall.EROFS),
+		"no support": failing(syscall.EINVAL),
+		"fails once, and forgets": {
+			{Kinds: faultfs.SyncDir, Name: "p", At: 2, Do: faultfs.Fail(syscall.EIO)},
+			{Kinds: faultfs.SyncDir, Name: "p", At: 3, Do: faultfs.Pretend()},
+		},
+	} {
+		for _, dir := range []string{"/p/d", "/p/q/d"} {
+			disk := memfs.New()
+			check(t, errors.Join(disk.MkdirAll("/p"), disk.SyncDir("/")))
+			faults := faultfs.New(disk)
+			for _, rule := range rules {
+				faults.Add(rule)
+			}
+			if _, err := cairn.Open(dir, &cairn.Options{FS: faults}); err == nil {
+				t.Fatalf("%s, %s: Open succeeds", what, dir)
+			}
+			db, err := cairn.Open(dir, &cairn.Options{FS: faults})
+			if err != nil {
+				continue
+			}
+			put(t, db, "k", "v")
+			image := disk.Crash(memfs.SyncedOnly())
+			check(t, db.Close())
+			again := openAt(t, dir, &cairn.Options{FS: image})
+			if got := pairsOf(t, again); len(got) != 1 {
+				t.Errorf("%s, %s: after a power cut there is %v", what, dir, got)
+			}
+		}
+	}
+}

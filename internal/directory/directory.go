@@ -13,8 +13,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -52,7 +52,7 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 // SyncParents begins to make the entry of the store's directory durable, and those of
 // its parents, beside whatever else is done, and returns what waits for the outcome. It
 // does so for every store that is made, also where the directory was there: an Open
-// that failed may have made it, or the caller a moment ago, and those above it. Further up than what
+// that was killed may have made it, or the caller a moment ago, and those above it. Further up than what
 // was made now, what we may not sync, or its file system cannot, is not ours.
 func SyncParents(fsys vfs.FS, dir string, made int) (wait func() error) {
 	outcome := make(chan error, 1)
@@ -65,7 +65,7 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 		dir = filepath.Dir(dir)
 		err := fsys.SyncDir(dir)
 		switch {
-		case err == nil || i >= made && i > 0 && !isLost(err) || made == 0 && errors.Is(err, fs.ErrPermission):
+		case err == nil || i >= made && i > 0 && isUnsyncable(err) || made == 0 && errors.Is(err, fs.ErrPermission):
 		default:
 			return fmt.Errorf("make directory of the store: %w", err)
 		}
@@ -73,10 +73,28 @@ func syncParents(fsys vfs.FS, dir string, made int) error {
 	return nil
 }
 
-// isLost reports whether err, of a sync, says that the device has failed, or that it was not tried, as for want of descriptors.
-// Any other says that this directory cannot be synced, by us or at all: systems have many errors for that.
-func isLost(err error) bool {
-	return errors.Is(err, syscall.EIO) || vfs.IsNoSpace(err) || errors.Is(err, vfs.ErrNotAttempted) && !errors.Is(err, fs.ErrPermission)
+// isUnsyncable reports whether err, of a sync, says that this directory cannot be synced, by us or at all. Any other may mean
+// that its entries are lost.
+func isUnsyncable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) ||
+		slices.ContainsFunc(unsyncable, func(never error) bool { return errors.Is(err, never) })
+}
+
+// Unmake removes the directories that Make made, deepest first, when SyncParents has failed: the next Open makes them anew, and
+// knows that they have to be synced. It could not trust a sync of what is there: after one that failed the next may
+// say nothing. The lock is held; its file goes, too. Where there is anything else in the directory all stays.
+func Unmake(fsys vfs.FS, dir string, made int, lock io.Closer) {
+	if g, ok := lock.(vfs.Guard); made == 0 || ok && g.Check() != nil {
+		return
+	}
+	name := base.FilePath(dir, base.FileLock, 0)
+	names, err := fsys.List(dir)
+	if err != nil || len(names) != 1 || names[0] != filepath.Base(name) || fsys.Remove(name) != nil {
+		return
+	}
+	for ; made > 0 && fsys.Remove(dir) == nil; made-- { // which fails where there is something in it again
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Lock takes the lock, waiting up to timeout. A read-only Open shares it, where it cannot be watched (package follow); it does not

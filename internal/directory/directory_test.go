@@ -6,6 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -90,6 +93,10 @@ func TestSyncParents(t *testing.T) {
 		{0, "b", syscall.EINVAL, true},
 		{0, "a", fs.ErrPermission, false},
 		{0, "/", syscall.EINVAL, false},
+		{0, "/", syscall.EROFS, false},
+		{0, "/", syscall.ENOMEM, true}, // it says nothing of what can be synced
+		{0, "a", syscall.ETIMEDOUT, true},
+		{1, "a", errors.New("unknown"), true},
 		{1, "b", fs.ErrPermission, true},
 		{1, "a", syscall.EIO, true},
 		{1, "a", fs.ErrPermission, false},
@@ -115,6 +122,77 @@ func TestSyncParents(t *testing.T) {
 		}
 		if want := []string{"/a/b", "/a", "/"}; !c.want && !slices.Equal(synced, want) {
 			t.Errorf("%d made: synced %v, want %v", c.made, synced, want)
+		}
+	}
+}
+
+// TestUnmake: what was made goes as long as nothing but the lock file is in it, and the directory is the one that is locked.
+func TestUnmake(t *testing.T) {
+	for _, c := range []struct {
+		made  int
+		other string // something else that is there
+		left  string // the deepest directory that is left
+	}{
+		{0, "", "/a/b/c/d"},
+		{1, "", "/a/b/c"},
+		{3, "", "/a"},
+		{3, "/a/b/file", "/a/b"},
+		{3, "/a/b/c/d/000001.log", "/a/b/c/d"},
+	} {
+		disk, _ := newDisk(t, "/a/b/c/d")
+		if c.other != "" {
+			if err := disk.WriteFile(c.other, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lock, err := Lock(disk, "/a/b/c/d", false, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		Unmake(disk, "/a/b/c/d", c.made, lock)
+		if err := lock.Close(); err != nil {
+			t.Error(err)
+		}
+		deepest := "/a/b/c/d"
+		for _, err := disk.Stat(deepest); err != nil; _, err = disk.Stat(deepest) {
+			deepest = filepath.Dir(deepest)
+		}
+		_, err = disk.Stat("/a/b/c/d/LOCK")
+		if kept := err == nil; deepest != c.left || kept != (deepest == "/a/b/c/d") {
+			t.Errorf("%d made, %q is there: %s is left, its lock file: %t", c.made, c.other, deepest, kept)
+		}
+	}
+}
+
+// TestUnmakeMoved: a directory that has the name of the one that is locked stays, and so does that.
+func TestUnmakeMoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory with open files is not renamed")
+	}
+	for _, moved := range []bool{false, true} {
+		top := t.TempDir()
+		dir := filepath.Join(top, "b", "db")
+		made, err := Make(vfs.OS(), dir, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock, err := Lock(vfs.OS(), dir, false, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if moved {
+			if err := errors.Join(os.Rename(dir, dir+"2"), os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Unmake(vfs.OS(), dir, made, lock)
+		if err := lock.Close(); err != nil {
+			t.Error(err)
+		}
+		names, err := filepath.Glob(filepath.Join(top, "*", "*", "*"))
+		all, _ := filepath.Glob(filepath.Join(top, "*"))
+		if err != nil || moved && len(names) != 2 || !moved && len(all) != 0 {
+			t.Errorf("moved %t: %v, %v are left; %v", moved, all, names, err)
 		}
 	}
 }

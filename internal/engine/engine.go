@@ -35,6 +35,7 @@ type Engine struct {
 
 	cfg     config.Config
 	lock    io.Closer  // nil: the store is read-only
+	unmake  func()     // removes the directories that Open made
 	shown   shm.Writer // what other processes see
 	closing sync.Once
 

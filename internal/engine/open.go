@@ -89,6 +89,8 @@ func (e *Engine) open() error {
 	} else if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, false, e.cfg.LockTimeout); err != nil {
 		return directory.Strange(err)
 	} else {
+		fsys := e.cfg.FS
+		e.unmake = func() { directory.Unmake(fsys, e.cfg.Dir, made, e.lock) }
 		e.guard()
 		err = e.openToWrite(made)
 	}
@@ -242,6 +244,9 @@ func (e *Engine) giveBack() error {
 	e.logs.Close()
 	e.shown.End()
 	if e.lock != nil {
+		if parents := e.ledger.Parents; parents != nil && parents() != nil {
+			e.unmake()
+		}
 		errs = append(errs, e.lock.Close())
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,5 @@
+package directory
+
+import "syscall"
+
+var unsyncable = []error{syscall.EINVAL}
