@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -57,6 +58,15 @@ func (s *store) record(t *testing.T, provisional bool) uint64 {
 }
 
 func (s *store) name(num uint64) string { return fmt.Sprintf("/db/%06d.log", num) }
+
+func (s *store) append(t *testing.T, edit *manifest.Edit) {
+	t.Helper()
+	s.Lock()
+	defer s.Unlock()
+	if _, err := s.Append(edit); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func (s *store) confirm(t *testing.T, last uint64) {
 	t.Helper()
@@ -200,5 +210,31 @@ func TestNothingLeftToConfirm(t *testing.T) {
 	syncs := s.faults.Add(faultfs.Rule{Kinds: faultfs.Sync | faultfs.SyncDir, Sticky: true})
 	if err := s.Confirm(last); err != nil || s.FirstProvisional() != 0 || syncs.Seen() != 0 {
 		t.Errorf("%v, first provisional is %d, %d syncs", err, s.FirstProvisional(), syncs.Seen())
+	}
+}
+
+// TestSealInANewManifest: the manifest of a store that has rested is replaced at its end, and retired, whatever closing it says; that the
+// new one cannot be closed is the error, and nothing else is tried.
+func TestSealInANewManifest(t *testing.T) {
+	for name, want := range map[string]error{"": nil, "MANIFEST-000002": nil, "MANIFEST-000004": syscall.EIO} {
+		s := newStore(t)
+		s.append(t, &manifest.Edit{LogStart: manifest.NoLog(s.Next())})
+		last := s.record(t, false)
+		s.append(t, &manifest.Edit{LogStart: last + 1})
+		rule := s.faults.Add(faultfs.Rule{Kinds: faultfs.Close, Name: cmp.Or(name, "none"), Do: faultfs.Fail(syscall.EIO)})
+		_, err := s.Seal(7)
+		if !errors.Is(err, want) || errors.Is(err, base.ErrClosed) || name != "" && rule.Fired() != 1 {
+			t.Errorf("close of %q fails: %v, want %v", name, err, want)
+		}
+		var retired []string
+		for _, f := range s.TakeObsolete() {
+			retired = append(retired, f.Path)
+		}
+		if want == nil && !slices.Equal(retired, []string{"/db/MANIFEST-000002"}) {
+			t.Errorf("close of %q fails: %v is to be removed", name, retired)
+		}
+		if state, _ := s.onDisk(t); state.Manifest != 4 || !state.Clean {
+			t.Errorf("close of %q fails: on disk is %+v", name, state)
+		}
 	}
 }

@@ -264,7 +264,7 @@ func (l *Log) Rested() bool {
 func (l *Log) restShows() bool { return l.mu.rested != nil && l.State().Version.hasAll(l.mu.rested) }
 
 // SealAnew is Seal in a new manifest, MANIFEST-num, sealed at birth, which no damage can shorten without being seen. The file
-// of this one is garbage then. On an error that does not match base.ErrPoisoned nothing has changed.
+// of this one is garbage then, whatever closing it says. On an error that does not match base.ErrPoisoned nothing has changed.
 func (l *Log) SealAnew(num uint64, final *Edit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,7 +283,11 @@ func (l *Log) SealAnew(num uint64, final *Edit) error {
 		return err
 	}
 	l.sealed.Store(l.last.Load())
-	return errors.Join(open.Close(), l.end())
+	_ = l.end() // what CURRENT names is durable
+	if err := open.Close(); err != nil {
+		return poisoned("close of "+f.path(l.dir), err)
+	}
+	return nil
 }
 
 // final returns what is new in a final edit, and the state behind it, which has no log segment.

@@ -143,6 +143,27 @@ func TestSeal(t *testing.T) {
 	}
 }
 
+// TestSealAnewCloses: where a file cannot be closed behind the new name of CURRENT, the manifest is the new one. What the
+// old one's says does not matter; the new one's is an error after which nothing else is tried.
+func TestSealAnewCloses(t *testing.T) {
+	for name, want := range map[string]error{"MANIFEST-000001": nil, "MANIFEST-000009": base.ErrPoisoned} {
+		disk := memfs.New()
+		faults := faultfs.New(disk)
+		l := newLog(t, faults, segments(2))
+		rule := faults.Add(faultfs.Rule{Kinds: faultfs.Close, Name: name, Do: faultfs.Fail(syscall.EIO)})
+		err := l.SealAnew(9, &Edit{LogStart: 3})
+		if rule.Fired() != 1 || !errors.Is(err, want) || want != nil && !errors.Is(err, syscall.EIO) {
+			t.Errorf("close of %s fails: %v, want %v", name, err, want)
+		}
+		if s := mustRecover(t, disk); !s.Clean || s.Manifest != 9 {
+			t.Errorf("close of %s fails: state %+v", name, s)
+		}
+		if err := l.Seal(&Edit{}); !errors.Is(err, base.ErrClosed) {
+			t.Errorf("close of %s fails: sealed again: %v", name, err)
+		}
+	}
+}
+
 func TestSealWithoutFinalEdit(t *testing.T) {
 	fsys := memfs.New()
 	l := newLog(t, fsys, segments(2))
