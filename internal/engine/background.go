@@ -255,12 +255,15 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 }
 
 // ensureManifest makes sure that edits can be written: a store opened clean has
-// no live manifest before its first log segment.
+// no live manifest before its first log segment. None is begun for a merge when the store is closing.
 func (e *Engine) ensureManifest() error {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !e.ledger.Live() {
+		if c.closing && c.failed == nil {
+			return merger.ErrGivenUp
+		}
 		if err := e.refuse(); err != nil {
 			return err
 		}

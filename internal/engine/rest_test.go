@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 	"github.com/cairndb/cairn/internal/block"
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/pace"
+	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
@@ -287,6 +290,45 @@ func TestCloseInHasteOfOthers(t *testing.T) {
 		t.Log("NOT LOOKED AT: the table of level 0 was merged before")
 	case well:
 		t.Error("compressed well, of tables of level 0")
+	}
+}
+
+// TestCloseIsNoBackgroundError: a store that owes a merge, and that nobody has written to, is closed while the compactor
+// is about to begin a manifest for that. It gives up, and nothing has failed.
+func TestCloseIsNoBackgroundError(t *testing.T) {
+	cfg := indexTestConfig(t.TempDir(), 64<<20)
+	e := mustOpen(t, cfg)
+	restingCommit(t, e, 'x', 5000)
+	if err := e.Close(); err != nil { // compresses in haste
+		t.Fatal(err)
+	}
+	var told atomic.Pointer[report.Event]
+	cfg.OnEvent = func(ev report.Event) {
+		if ev.Err != nil {
+			told.Store(&ev)
+		}
+	}
+	e = mustOpen(t, cfg)
+	release := holdMerges(t, e)
+	if e.ledger.Live() {
+		t.Skip("NOT LOOKED AT: the table was compressed well before")
+	}
+	e.commit.mu.Lock()
+	e.commit.closing = true // as Close begins
+	e.commit.mu.Unlock()
+	release()
+	did, err := true, error(nil)
+	for did && err == nil { // first it finds out what there is to merge
+		did, err = e.compactOnce(true, true)
+	}
+	if !errors.Is(err, merger.ErrGivenUp) {
+		t.Errorf("the merge ends with %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if ev := told.Load(); ev != nil {
+		t.Errorf("%v: %v", ev.Kind, ev.Err)
 	}
 }
 
