@@ -68,12 +68,13 @@ func tryLock(name string, shared bool) (io.Closer, error) {
 
 // lockOpen takes the lock of an open lock file, which it closes if it cannot.
 func lockOpen(f *os.File, name string, shared bool) (io.Closer, error) {
-	if err := lockHandle(f, shared); err != nil {
-		if errors.Is(err, errHeld) {
-			err = lockedError(name, f)
-		} else {
-			err = &fs.PathError{Op: "lock", Path: name, Err: err}
-		}
+	err := lockHandle(f, shared)
+	if errors.Is(err, errHeld) {
+		err = lockRefused(f, name, shared)
+	} else if err != nil {
+		err = &fs.PathError{Op: "lock", Path: name, Err: err}
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -185,9 +186,20 @@ func (l *osLock) Close() error {
 // setTurn makes the first shared word of a lock file one that no other holder has.
 func setTurn(file []byte) { _, _ = rand.Read(file[holderBytes : holderBytes+8]) }
 
+// lockRefused returns why an open lock file cannot be locked, or takes its lock after all: who is refused it, and looks for
+// whom to name, may share it for an instant (heldAlone), and so keep others from a lock that nobody holds. Whoever has found
+// nobody to name therefore tries once more. Nobody looks after that, so the last of those who try gets a lock that is free.
+func lockRefused(f *os.File, name string, shared bool) error {
+	e := lockedError(name, f)
+	if e.PID == 0 && lockHandle(f, shared) == nil {
+		return nil
+	}
+	return e
+}
+
 // lockedError says who holds a lock, if it is known who has signed it: where those hold it who share it, what stands in
 // the file is left from somebody who was killed.
-func lockedError(name string, f *os.File) error {
+func lockedError(name string, f *os.File) *LockedError {
 	e := &LockedError{Path: name}
 	for try := 0; try < holderTries && e.PID == 0; try++ {
 		if try > 0 {
@@ -203,7 +215,8 @@ func lockedError(name string, f *os.File) error {
 	return e
 }
 
-// heldAlone reports whether somebody holds a lock exclusively: f, which has no lock, cannot share it.
+// heldAlone reports whether somebody holds a lock exclusively: f, which has no lock, cannot share it. Others may be refused
+// the lock meanwhile.
 func heldAlone(f *os.File) bool {
 	err := lockHandle(f, true)
 	if err == nil {
