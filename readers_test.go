@@ -527,7 +527,7 @@ func (l *dimLock) Share() ([]byte, error) {
 // TestWriterThatCannotShow: where a writer can show nothing, and readers that are there would not find that out, its
 // first commit waits until it can; where nobody can read beside it, it goes on.
 func TestWriterThatCannotShow(t *testing.T) {
-	for _, err := range []error{syscall.ENOMEM, errors.ErrUnsupported} {
+	for _, err := range []error{syscall.EIO, errors.ErrUnsupported} {
 		t.Run(err.Error(), func(t *testing.T) {
 			m := memfs.New()
 			m.StopJournal()

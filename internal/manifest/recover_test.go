@@ -352,7 +352,7 @@ func TestRecoverReportsReadErrors(t *testing.T) {
 func TestRecoverChangesNothing(t *testing.T) {
 	disk, _ := closedStore(t)
 	fsys := faultfs.New(disk)
-	fsys.Add(faultfs.Rule{Kinds: faultfs.Mutations | faultfs.Lock, Do: faultfs.Fail(syscall.EROFS), Sticky: true})
+	fsys.Add(faultfs.Rule{Kinds: faultfs.Mutations | faultfs.Lock, Do: faultfs.Fail(syscall.EIO), Sticky: true})
 	for _, readOnly := range []bool{false, true} {
 		if _, err := Recover(fsys, "db", readOnly); err != nil {
 			t.Error(err)

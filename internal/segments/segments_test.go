@@ -166,7 +166,7 @@ func TestMake(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for _, p := range []Plan{synced, relaxed, long} {
 		for _, before := range []Plan{synced, relaxed} {
-			for _, err := range []error{syscall.EIO, syscall.ENOSPC, vfs.ErrNotAttempted} {
+			for _, err := range []error{syscall.EIO, vfs.ErrNoSpace, vfs.ErrNotAttempted} {
 				for at, fired := int64(1), true; fired; at++ {
 					s := newStore(t)
 					s.hurry = at%2 == 0 && p != relaxed
