@@ -213,12 +213,17 @@ func (l *Ledger) TakeObsolete() []obsolete.File {
 }
 
 // Seal ends the manifest of a store that needs no log any more, and returns where its log would start: with a new one, if that
-// can be had, where damage to the end of this one might not be seen.
+// can be had, where damage to the end of this one might not be seen. The report of what was dropped of the log is forgotten
+// with it if there were commits since Open.
 func (l *Ledger) Seal(lastSeq uint64) (logStart uint64, err error) {
 	l.Lock()
 	defer l.Unlock()
 	final := func() *manifest.Edit {
-		return &manifest.Edit{LogStart: manifest.NoLog(l.next), NextFileNum: l.next, LastSeq: lastSeq}
+		e := &manifest.Edit{LogStart: manifest.NoLog(l.next), NextFileNum: l.next, LastSeq: lastSeq}
+		if lastSeq > l.Opened.LastSeq {
+			e.Dropped = &manifest.Dropped{}
+		}
+		return e
 	}
 	defer l.Edited()
 	if l.log.Rested() {

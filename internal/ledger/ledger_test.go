@@ -123,6 +123,46 @@ func TestEdited(t *testing.T) {
 	told("the seal", func() error { _, err := s.Seal(7); return err })
 }
 
+// TestSealReports: what a recovery has dropped is told until a store that was written to is closed, whichever manifest it ends with.
+func TestSealReports(t *testing.T) {
+	for _, rested := range []bool{false, true} {
+		for _, c := range []struct{ flushed, last uint64 }{{0, 7}, {7, 7}, {0, 8}, {8, 8}} {
+			s, dropped := newStore(t), manifest.Dropped{Bytes: 9, From: 8}
+			s.Lock()
+			_, err := s.Append(&manifest.Edit{LogStart: 2, LastSeq: 7, Dropped: &dropped})
+			s.Unlock()
+			if err = errors.Join(err, s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			opened, _ := s.onDisk(t)
+			s.Ledger = Ledger{FS: s.FS, Dir: s.Dir, Obsolete: s.Obsolete, Poison: s.Poison, Edited: s.Edited}
+			s.Start(opened, opened.NextFileNum)
+			num := s.record(t, true)
+			s.Lock()
+			_, err = s.Append(&manifest.Edit{LogStart: num + 1, LastSeq: c.flushed})
+			s.Unlock()
+			if rested {
+				num = s.record(t, true)
+				s.Lock()
+				_, again := s.Append(&manifest.Edit{LogStart: num + 1})
+				s.Unlock()
+				err = errors.Join(err, again)
+			}
+			before := s.State().Manifest
+			if _, again := s.Seal(c.last); err != nil || again != nil {
+				t.Fatal(err, again)
+			}
+			want := dropped
+			if c.last > 7 {
+				want = manifest.Dropped{}
+			}
+			if state, _ := s.onDisk(t); opened.Dropped != dropped || state.Dropped != want || (state.Manifest != before) != rested {
+				t.Errorf("%+v, rested %v: %+v became %+v, want %+v; manifest %d, then %d", c, rested, opened.Dropped, state.Dropped, want, before, state.Manifest)
+			}
+		}
+	}
+}
+
 // TestConfirm: segments are provisional until names and records are durable, and after that what is
 // damaged of the records is not a torn tail.
 func TestConfirm(t *testing.T) {

@@ -236,8 +236,8 @@ func (l *Log) Mark() error {
 // edit, synced, which has to leave no live log segment, unless it says nothing new, and a
 // seal, and closes the file. The seal is not synced: where a power cut takes it away the
 // next Open finds the same store, only not clean.
-// The report of a dropped tail is forgotten with it. Errors are those of Append;
-// room for edit and seal is reserved before either is written.
+// Errors are those of Append; room for edit and seal is reserved before either is
+// written.
 func (l *Log) Seal(final *Edit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,9 +297,6 @@ func (l *Log) final(final *Edit) (*Edit, *State, error) {
 	}
 	e := *final
 	e.omitKnown(l.State())
-	if l.State().Dropped != (Dropped{}) || e.Dropped != nil {
-		e.Dropped = &Dropped{}
-	}
 	next, err := l.State().Apply(&e)
 	if err != nil {
 		return nil, nil, base.Locate(err, l.name, -1)
@@ -316,7 +313,7 @@ func (l *Log) end() error {
 	return l.closeFile()
 }
 
-// omitKnown drops the numbers that would change nothing in s: they only grow.
+// omitKnown drops what would change nothing in s: of the numbers, which only grow, and the report.
 func (e *Edit) omitKnown(s *State) {
 	for _, n := range []struct {
 		edit  *uint64
@@ -325,6 +322,9 @@ func (e *Edit) omitKnown(s *State) {
 		if *n.edit <= n.state {
 			*n.edit = 0
 		}
+	}
+	if e.Dropped != nil && *e.Dropped == s.Dropped {
+		e.Dropped = nil
 	}
 }
 

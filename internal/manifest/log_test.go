@@ -127,7 +127,7 @@ func TestSeal(t *testing.T) {
 	if err := l.Seal(&Edit{}); err == nil {
 		t.Error("sealed with a live segment")
 	}
-	if err := l.Seal(&Edit{LogStart: 3}); err != nil {
+	if err := l.Seal(&Edit{LogStart: 3, Dropped: &Dropped{}}); err != nil {
 		t.Fatal(err)
 	}
 	if s := mustRecover(t, fsys); s.Dropped != (Dropped{}) || !s.Clean {

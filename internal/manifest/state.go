@@ -19,7 +19,7 @@ type State struct {
 	NextFileNum     uint64
 	LastSeq         uint64
 	IngestedThrough uint64
-	Dropped         Dropped // zero: nothing to report since the last clean close
+	Dropped         Dropped // zero: nothing to report since the last clean close of what was written to
 
 	// Filled by Recover only.
 	Clean bool   // the manifest is sealed: the store was closed, or made, as a whole
