@@ -240,8 +240,8 @@ func TestClosedBesideLogsOfOthers(t *testing.T) {
 	}
 }
 
-// torn is a store that was killed, and has lost its last commit. It has put space aside, and is not merged.
-func torn(t *testing.T) *memfs.FS {
+// killedUnmerged is a store that was killed, with a table, three commits in a log, which ends at the given offset, and space put aside.
+func killedUnmerged(t *testing.T) (m *memfs.FS, log string, end int64) {
 	t.Helper()
 	open := openUnclean(t, cairn.Options{})
 	put(t, open.DB, "a", string(noise(1<<20)))
@@ -249,21 +249,25 @@ func torn(t *testing.T) *memfs.FS {
 	open.DB = openAt(t, "/db", &cairn.Options{FS: open.fs})
 	put(t, open.DB, "b", string(noise(300<<10)))
 	put(t, open.DB, "c", string(noise(1000)))
-	m := open.fs.Clone()
+	put(t, open.DB, "d", string(noise(1000)))
+	m = open.fs.Clone()
 	for _, name := range m.Files() {
 		data, err := m.ReadFile(name)
 		check(t, err)
-		if end := len(bytes.TrimRight(data, "\x00")); strings.HasSuffix(name, ".log") && end > 300<<10 {
-			check(t, m.Corrupt(name, int64(end-500), 1))
+		if n := len(bytes.TrimRight(data, "\x00")); strings.HasSuffix(name, ".log") && n > 300<<10 {
+			log, end = name, int64(n)
 		}
 	}
-	return m
+	_, err := m.Stat("/db/RESERVE")
+	check(t, err)
+	return m, log, end
 }
 
 // TestDroppedUntilWritten: every Open tells what was dropped of the log, until the store has been written to and closed. (It
 // was forgotten where a merge alone had made a manifest.)
 func TestDroppedUntilWritten(t *testing.T) {
-	m := torn(t)
+	m, log, end := killedUnmerged(t)
+	check(t, m.Corrupt(log, end-500, 1))
 	var first cairn.RecoveryStats
 	for i, use := range []func(*cairn.DB) error{
 		func(db *cairn.DB) error { return nil },
@@ -287,5 +291,34 @@ func TestDroppedUntilWritten(t *testing.T) {
 		}
 		check(t, use(db))
 		check(t, db.Close())
+	}
+}
+
+// TestRefusedKeepsAside: where Open finds damage in the log it has given nothing of what was put aside, on a full disk neither, on
+// which a store that is whole is opened with that. (It was removed before the log was read.)
+func TestRefusedKeepsAside(t *testing.T) {
+	whole, log, end := killedUnmerged(t)
+	for what, at := range map[string]int64{"whole": 0, "the header": 20, "before a durable mark": end - 1500} {
+		for _, full := range []bool{false, true} {
+			m := whole.Clone()
+			if at > 0 {
+				check(t, m.Corrupt(log, at, 1))
+			}
+			if full {
+				m.SetCapacity(m.Used())
+			}
+			before := m.Hash()
+			db, err := cairn.Open("/db", &cairn.Options{FS: m})
+			if at > 0 {
+				expect(t, err, cairn.ErrCorrupt)
+				if m.Hash() != before {
+					t.Errorf("damage %s, full %v: something has changed; there are %q", what, full, m.Files())
+				}
+				continue
+			}
+			check(t, err)
+			wantValue(t, db, "d", string(noise(1000)))
+			check(t, db.Close())
+		}
 	}
 }

@@ -191,7 +191,6 @@ func (e *Engine) load(state *manifest.State, names []string) (err error) {
 	e.recovery.DroppedBytes, e.recovery.DroppedFrom = int64(state.Dropped.Bytes), state.Dropped.From
 	replayed := !state.NoLog()
 	if replayed { // which makes another manifest
-		e.reserve.Release() // it may need the space
 		err = e.recover(names)
 	} else if err = e.recoveryLog().CheckNone(names); err == nil {
 		err = directory.Confirm(e.cfg.FS, e.cfg.Dir, state, names, e.ledger.Next())

@@ -13,8 +13,8 @@ import (
 )
 
 // runInSteps replays the log where there is not the space for tables of all of it: what an
-// interrupted flush or merge has left is removed first (it may have taken the last block, so what needs
-// no new manifest for that goes before there is one), and then each memtable becomes a table of
+// interrupted flush or merge has left is removed first, and what was put aside (it may have taken the last
+// block, so what needs no new manifest for that goes before there is one), and then each memtable becomes a table of
 // its own, is recorded, and its log removed before the next one does. So there has to be space for
 // one, as the running store puts it aside; a store that was killed on a full disk can be opened
 // again. What is recorded stays, whatever becomes of the rest: a prefix of the log is in tables, and
