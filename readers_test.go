@@ -309,9 +309,9 @@ func TestReaderVerifiesTablesOfNow(t *testing.T) {
 						t.Errorf("%+v, %v; the tables have %d rows", report, err, rows)
 					}
 				}
-				put(t, w, "a", "1")
 				failure := error(syscall.EIO)
 				f.err.Store(&failure)
+				put(t, w, "a", "1")
 				check(t, w.Compact(t.Context(), cairn.Range{}))
 				report, err := r.Verify(t.Context())
 				if expect(t, err, syscall.EIO); report.Tables > 0 {
