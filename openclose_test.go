@@ -106,9 +106,9 @@ func TestParentsThatCannotBeSynced(t *testing.T) {
 		return []faultfs.Rule{{Kinds: faultfs.SyncDir, Name: "p", At: 2, Sticky: true, Do: faultfs.Fail(err)}}
 	}
 	for what, rules := range map[string][]faultfs.Rule{
-		"no memory":  failing(syscall.ENOMEM),
+		"no memory":  failing(errors.New("no memory")),
 		"no answer":  failing(syscall.ETIMEDOUT),
-		"read-only":  failing(syscall.EROFS),
+		"not ours":   failing(fs.ErrPermission),
 		"no support": failing(syscall.EINVAL),
 		"fails once, and forgets": {
 			{Kinds: faultfs.SyncDir, Name: "p", At: 2, Do: faultfs.Fail(syscall.EIO)},
