@@ -15,7 +15,7 @@ import (
 //
 // How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
 // frees only what one behind it will. An Account keeps what such merges have written in vain, and there are no more of them
-// while that is much.
+// while that is much and the store is written to.
 
 // freedShare: what a merge for the sake of deletes frees is at least one part in this many of what it rewrites.
 const freedShare = 2
@@ -49,7 +49,7 @@ func hiding(t *base.TableMeta) bool { return t.RangeDeletes > 0 || t.Deletes > 0
 
 // pushHiding picks tables above the bottom that hide so much that merging them down is worth it at once.
 func (p *picker) pushHiding() (job Job, ok bool) {
-	if p.in.InVain > max(p.in.BaseBytes, p.total()/vainStore) {
+	if !p.in.Thorough && p.in.InVain > max(p.in.BaseBytes, p.total()/vainStore) {
 		return Job{}, false
 	}
 	if slices.ContainsFunc(p.v.L0, func(r manifest.Run) bool { return slices.ContainsFunc(r.Tables, hiding) }) {

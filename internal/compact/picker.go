@@ -44,7 +44,7 @@ type Inputs struct {
 	// moved there without being rewritten.
 	Codecs bool
 	// Thorough: nobody has written for so long that tables of the bottom which were
-	// compressed with little effort are now compressed well.
+	// compressed with little effort are now compressed well, and what deletes hide goes, whatever was written in vain for that.
 	Thorough bool
 	// Room is how many bytes a job may write at most, as far as its inputs tell: there is no space
 	// for more. 0: any number.

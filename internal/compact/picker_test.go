@@ -458,3 +458,22 @@ func TestTablesNotJoinedAboveAreJoinedBelow(t *testing.T) {
 		}
 	}
 }
+
+// Merges for the sake of deletes wait while much was written for them in vain, but not when nobody has written for long: what is
+// hidden would be owed, and stay, for ever.
+func TestDeletesInVainWaitWhileThereAreWrites(t *testing.T) {
+	heavy := tab(12, 20, 29, 100)
+	heavy.Deletes = heavy.Entries
+	v := build(t, nil, map[int][]*base.TableMeta{5: {heavy}, 6: {tab(1, 0, 9, 70000), tab(2, 20, 29, 3000), tab(4, 50, 90, 70000)}})
+	for _, c := range []struct {
+		inVain   int64
+		thorough bool
+		picked   bool
+	}{{0, false, true}, {1 << 40, false, false}, {1 << 40, true, true}} {
+		in := quiet(false)
+		in.InVain, in.Thorough = c.inVain, c.thorough
+		if job, ok := Pick(v, in); ok != c.picked || ok && !job.Hiding {
+			t.Errorf("%+v: %t, %+v", c, ok, job)
+		}
+	}
+}

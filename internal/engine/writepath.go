@@ -252,7 +252,7 @@ func (r *round) SyncFailed(commits []*group.Commit, why error) {
 	r.commit.queue.Conclude(commits, r.poison(why))
 }
 
-// poison makes the store read-only for good: what the disk holds is unknown. It returns what commits get whose outcome is.
+// poison makes the store read-only for good: what the disk holds is unknown. It returns the error of commits whose outcome is unknown, too.
 func (e *Engine) poison(why error) (unknown error) {
 	c := &e.commit
 	if c.failed == nil {
