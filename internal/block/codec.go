@@ -55,15 +55,43 @@ func newZstdEncoder() *zstd.Encoder {
 	return e
 }
 
+// With zstdSlack bytes of capacity behind what a frame holds its decoder copies 16 bytes at a time, which takes a quarter less of
+// the time (BenchmarkDecompress). Pages have none behind them, so those of up to zstdBlock bytes, which are one block of
+// zstd, are decoded elsewhere, and copied.
+const (
+	zstdSlack = 16
+	zstdBlock = 128 << 10
+)
+
+// zstdDecoder is a decoder, and memory with slack.
+type zstdDecoder struct {
+	*zstd.Decoder
+	elsewhere []byte
+}
+
+// decode decompresses stored into dst.
+func (d *zstdDecoder) decode(dst, stored []byte) error {
+	in := dst[:0:len(dst)]
+	if len(dst) <= zstdBlock {
+		d.elsewhere = slices.Grow(d.elsewhere[:0], len(dst)+zstdSlack)
+		in = d.elsewhere[: 0 : len(dst)+zstdSlack]
+	}
+	out, err := d.DecodeAll(stored, in)
+	if err == nil && len(out) == len(dst) && len(out) > 0 && &out[0] != &dst[0] {
+		copy(dst, out)
+	}
+	return checkLength(len(out), len(dst), err)
+}
+
 // newZstdDecoder returns a decoder that never writes more than the capacity of
 // its destination, whatever a frame declares.
-func newZstdDecoder() *zstd.Decoder {
+func newZstdDecoder() *zstdDecoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(MaxPageBytes), zstd.WithDecoderMaxWindow(MaxPageBytes))
 	if err != nil {
 		panic("block: zstd decoder options: " + err.Error())
 	}
-	return d
+	return &zstdDecoder{Decoder: d}
 }
 
 // compress appends raw in the form of codec c to dst; ok is false if c does
@@ -104,13 +132,9 @@ func decompress(dst, stored []byte, c Codec) error {
 		out, err := s2.Decode(dst, stored)
 		return checkLength(len(out), len(dst), err)
 	case Zstd:
-		d := zstdDecoders.Get().(*zstd.Decoder)
-		out, err := d.DecodeAll(stored, dst[:0:len(dst)])
-		zstdDecoders.Put(d)
-		if err == nil && len(out) == len(dst) && len(out) > 0 && &out[0] != &dst[0] {
-			copy(dst, out)
-		}
-		return checkLength(len(out), len(dst), err)
+		d := zstdDecoders.Get().(*zstdDecoder)
+		defer zstdDecoders.Put(d)
+		return d.decode(dst, stored)
 	}
 	return errCodec
 }

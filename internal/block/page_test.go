@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -150,6 +151,28 @@ func TestOffsetSumIsCRC(t *testing.T) {
 func reseal(id Identity, b []byte, off int64) {
 	body := b[:len(b)-sumBytes]
 	binary.LittleEndian.PutUint32(b[len(body):], id.Sum(off, body))
+}
+
+func BenchmarkDecompress(b *testing.B) {
+	id := testID()
+	raw := corpus(64 << 10)
+	for _, size := range []int{1 << 10, 8 << 10, 64 << 10} {
+		for _, c := range []Codec{S2, Zstd} {
+			p, err := id.ParsePage(id.AppendPage(nil, PageValues, 64, c, raw[:size]), PageValues, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("%s/%d", c, size), func(b *testing.B) {
+				dst := make([]byte, size)
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					if err := p.Decompress(dst); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }
 
 func FuzzPage(f *testing.F) {

@@ -11,7 +11,6 @@ import (
 // it down is urgent where that frees about as much as it writes, so that under load, too, what is hidden takes no more
 // space than what is not, and each byte that is freed pays for its part of the merge. A merge does not even read tables
 // that range deletes hide as a whole (tombstone.List.Hides).
-
 //
 // How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
 // frees only what one behind it will. An Account keeps what such merges have written in vain, and there are no more of them
