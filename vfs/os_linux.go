@@ -54,6 +54,14 @@ func (m mapping) LetGo(from, to int64) {
 	}
 }
 
+// Touch implements Toucher.
+func (m mapping) Touch(from, to int64) {
+	page := int64(os.Getpagesize())
+	if from, to = from&^(page-1), min(to, int64(len(m))); from < to {
+		_ = unix.Madvise(m[from:to], unix.MADV_POPULATE_WRITE)
+	}
+}
+
 // Fetch implements Fetcher. Since a Map brings in single pages, to come to many that the system has dropped would
 // take a read of the device for each. One piece is what any device is set to read ahead.
 func (m mapping) Fetch(from, to int64) {

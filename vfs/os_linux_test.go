@@ -462,6 +462,53 @@ func TestScattered(t *testing.T) {
 	}
 }
 
+// TestTouch: stores to what was touched are no faults, and what is there stays.
+func TestTouch(t *testing.T) {
+	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 16 << 20
+	for off := int64(0); off < size; off += 64 << 10 { // one write would make pages of 2 MiB, each of which is one fault
+		if _, err := f.WriteAt(bytes.Repeat([]byte("x"), 64<<10), off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := f.(Mapper).Map(0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Unmap()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	faults := func(from, to int) int64 {
+		var before, after unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &before); err != nil {
+			t.Fatal(err)
+		}
+		b := m.Bytes()
+		for i := from; i < to; i += os.Getpagesize() {
+			b[i]++
+		}
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &after); err != nil {
+			t.Fatal(err)
+		}
+		return int64(after.Minflt - before.Minflt)
+	}
+	m.(Toucher).Touch(5, size/2)
+	m.(Toucher).Touch(size-1, 2*size)   // as far as there is something
+	if n := faults(0, size/2); n > 10 { // of the program itself
+		t.Errorf("%d faults where it was touched", n)
+	}
+	if faults(size/2, size*3/4) == 0 {
+		t.Error("no faults where it was not touched: nothing was tested")
+	}
+	if b := m.Bytes(); b[0] != 'y' || b[1] != 'x' || b[size-1] != 'x' {
+		t.Errorf("changed to %q, %q, %q", b[0], b[1], b[size-1])
+	}
+}
+
 // TestFetch: what the system has dropped of a mapping is in memory again soon, and nothing else of it.
 func TestFetch(t *testing.T) {
 	f, err := OS().Create(filepath.Join(t.TempDir(), "f"))

@@ -163,6 +163,13 @@ type Fetcher interface {
 	Fetch(from, to int64)
 }
 
+// Toucher is a Mapping that can be made ready to be stored to. It is optional.
+type Toucher interface {
+	// Touch brings the pages of bytes [from, to) into the process, so that who stores to them does not wait for that. Where
+	// that fails, nothing happens.
+	Touch(from, to int64)
+}
+
 // Shortener is a File that can be cut. It is optional.
 type Shortener interface {
 	// Shorten gives back what is behind the first n bytes, of which the file has more, and its space. After a crash all

@@ -22,6 +22,7 @@
 //	W3 a frame carries a durable mark that was true before the frame was written
 //	W4 in a file that was used before, a frame of KindEnd stands at Written
 //	W5 a file that was ever mapped is neither shortened nor used again
+//	W6 while zeros are written beside commits nothing is stored behind fill
 //
 // # Lifetimes
 //

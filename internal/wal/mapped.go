@@ -98,6 +98,7 @@ func (s *Segment) Fetch() {
 // Unmap ends the mapping, if there is one. Nobody reads the arena any more. The file is closed
 // by itself.
 func (s *Segment) Unmap() {
+	s.beside.settle()
 	if s.mapping != nil && s.buf != nil {
 		s.mapping.Unmap() // of what Map returned it cannot fail
 		s.buf = nil
@@ -123,13 +124,19 @@ const (
 // part of the file that was never written, and making pages is most of what a store to fresh space
 // costs: 3.6 us a page of 4 KiB, and 0.06 where zeros were written before.
 func (s *Segment) zerosAhead(at, end int64) {
+	if s.fill < end {
+		s.fill = s.beside.wait(s)
+	}
 	for s.fill < end {
-		s.piece = min(max(4*s.piece, firstPiece), mostPiece)
+		s.piece = nextPiece(s.piece)
 		if s.fillPiece(at, s.piece) != nil {
 			return // the store will tell
 		}
 	}
 }
+
+// nextPiece returns how long the piece behind one is.
+func nextPiece(piece int64) int64 { return min(max(4*piece, firstPiece), mostPiece) }
 
 // hasLong reports whether one of the parts is so long that it is stored by a system call.
 func hasLong(parts [][]byte) bool {
@@ -141,6 +148,7 @@ func hasLong(parts [][]byte) bool {
 // made by that, with zeros behind it: short frames find their place ready. Of a segment whose commits are synced the
 // device is asked to begin with what is whole pages.
 func (s *Segment) storeLong(parts [][]byte, at, end int64) {
+	s.fill = s.beside.wait(s)
 	s.piece = firstPiece / 4 // what follows may be as long, or short
 	device, _ := s.f.(vfs.WriteStarter)
 	begun := at &^ (pageBytes - 1)
@@ -201,6 +209,7 @@ func (s *Segment) detach() {
 	if !s.mapped.Load() {
 		return
 	}
+	s.beside.settle()
 	s.syncing.Lock() // Sync may let go of what is a mapping of the file, not of other memory
 	defer s.syncing.Unlock()
 	used := s.tail.Load()

@@ -42,6 +42,7 @@ type Segment struct {
 	mapped  atomic.Bool             // what is stored in buf is in the file
 	fill    int64                   // the file is written up to here, if only with zeros; of whoever fills, then of whoever appends if it is mapped, else leads
 	piece   int64                   // of zeros that was written last; as fill
+	beside  beside                  // makes more of them beside the commits to a mapped segment
 	end     [frame.HeaderBytes]byte // of whoever leads: the frame behind the last one, of a file that was used before
 	ahead   ahead                   // what of long frames is written before WriteOut is asked to
 	ident   frame.Identity
@@ -179,13 +180,16 @@ func (s *Segment) zerosBehind(from, to int64) {
 // fillPiece writes zeros up to a multiple of size; what is in use of the file ends at used.
 func (s *Segment) fillPiece(used, size int64) error {
 	from := max(s.fill, used)
-	n := min(size-from%size, int64(s.size)-from)
-	if _, err := s.f.WriteAt(zeros[:n], from); err != nil {
+	to := pieceEnd(from, size, int64(s.size))
+	if _, err := s.f.WriteAt(zeros[:to-from], from); err != nil {
 		return err
 	}
-	s.fill = from + n
+	s.fill = to
 	return nil
 }
+
+// pieceEnd returns the first multiple of size behind from, if the file, which has length bytes, is as long.
+func pieceEnd(from, size, length int64) int64 { return min(from+size-from%size, length) }
 
 // reserve makes sure that no write inside the segment can run out of space, by
 // writing zeros where the file system cannot preallocate.
@@ -265,7 +269,8 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 	end = off + int64(frame.PaddedBytes(n))
 	at := off + frame.HeaderBytes
 	h.Prev = s.sum
-	if mapped := s.mapped.Load(); mapped && hasLong(payload) || !mapped && n >= AheadBytes {
+	mapped := s.mapped.Load()
+	if mapped && hasLong(payload) || !mapped && n >= AheadBytes {
 		sum := sumBeside(payload, n)
 		defer sum() // nobody reads the payload any more when this is left, by a memory fault too
 		if mapped {
@@ -278,12 +283,16 @@ func (s *Segment) encode(off int64, h frame.Header, payload [][]byte) (end int64
 	} else if mapped && !s.provisional && s.writeShort(off, n, h, payload) {
 		return end
 	} else if mapped {
+		s.beside.begin()
 		s.zerosAhead(at, end)
 	}
 	for _, part := range payload {
 		at += int64(copy(s.buf[at:], part))
 	}
 	s.sum = frame.Put(s.buf[off:end], s.ident, off, n, h).Sum
+	if mapped {
+		s.beside.end(s, end)
+	}
 	return end
 }
 
@@ -378,6 +387,7 @@ func (s *Segment) Written() int64 { return s.written.Load() }
 // Close closes the file. The segment counts as synced from then on: it is closed
 // once tables hold what it held, or for good.
 func (s *Segment) Close() error {
+	s.beside.settle()
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	if s.closed {
