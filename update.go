@@ -30,14 +30,14 @@ func newPrecedence() precedence { return precedence{slot: make(chan struct{}, 1)
 // itself, and can, it has its turn from now on, until leave.
 func (p *precedence) enter(first bool) *turn {
 	if first {
-		late := time.NewTimer(patience)
-		defer late.Stop()
+		has := make(chan struct{})
+		defer close(has)
 		select {
 		case p.slot <- struct{}{}:
 			t := &turn{make(chan struct{})}
 			p.first.Store(t)
 			return t
-		case <-late.C:
+		case <-p.late(has):
 			return nil
 		}
 	}
@@ -50,6 +50,30 @@ func (p *precedence) enter(first bool) *turn {
 		}
 	}
 	return nil
+}
+
+// late returns a channel that is closed when one of those who go first has taken patience, before done is closed: who waits in the
+// queue keeps its place as long as it moves on.
+func (p *precedence) late(done <-chan struct{}) <-chan struct{} {
+	late := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(patience)
+		defer tick.Stop()
+		for before := p.first.Load(); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			now := p.first.Load()
+			if now != nil && now == before {
+				close(late)
+				return
+			}
+			before = now
+		}
+	}()
+	return late
 }
 
 // leave ends a turn, nil if there is none.

@@ -149,3 +149,26 @@ func TestUpdateThatReadsALongKey(t *testing.T) {
 		}
 	}
 }
+
+// TestManyWaitToGoFirst: however many Updates have lost often and wait for each other, none loses its place, and so runs into
+// conflicts until it gives up, as long as each that goes first ends soon.
+func TestManyWaitToGoFirst(t *testing.T) {
+	t.Parallel()
+	db := openNew(t, &cairn.Options{Durability: cairn.Relaxed})
+	const goroutines, each = 256, 3
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range each {
+				check(t, db.Update(func(tx *cairn.Tx) error {
+					time.Sleep(10 * time.Millisecond) // many times as often as there is patience for one of them
+					return increment(tx, "n")
+				}))
+			}
+		})
+	}
+	wg.Wait()
+	if v, err := db.Get([]byte("n")); err != nil || binary.BigEndian.Uint64(v) != goroutines*each {
+		t.Errorf("%x counted by %d, %v", v, goroutines*each, err)
+	}
+}
