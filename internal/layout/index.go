@@ -171,6 +171,31 @@ func (x *Index) suffix(i int) []byte {
 	return x.heap[x.ends[i-1]:x.ends[i]]
 }
 
+// compare compares key with the fence of block i, which is not the first.
+func (x *Index) compare(key []byte, i int) int {
+	n := min(len(key), len(x.prefix))
+	if c := bytes.Compare(key[:n], x.prefix); c != 0 {
+		return c
+	}
+	return bytes.Compare(key[n:], x.suffix(i))
+}
+
+// Holds reports whether the keys of block i, which has these as first and last, lie where its fence and the next one say.
+// Blocks of which that is so are in order, but for the sequences of a key that goes on in the next one.
+func (x *Index) Holds(i int, first, last []byte) bool {
+	if i > 0 {
+		if c := x.compare(first, i); c < 0 || c > 0 && x.Blocks[i].Continues {
+			return false
+		}
+	}
+	next := i + 1
+	if next == len(x.Blocks) {
+		return true
+	}
+	c := x.compare(last, next)
+	return c <= 0 && (c == 0) == x.Blocks[next].Continues
+}
+
 // Find returns the block that holds the newest row of key, if there is one; of
 // another key the block in which it would stand. There must be a block.
 func (x *Index) Find(key []byte) int {

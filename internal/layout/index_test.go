@@ -60,3 +60,52 @@ func TestHostileIndex(t *testing.T) {
 		t.Errorf("fences of %d bytes: error %v", len(x.heap), err)
 	}
 }
+
+// TestHolds: a block has keys from its fence on and before the next one; where versions of one key stand on both sides of a
+// fence, it is that key.
+func TestHolds(t *testing.T) {
+	var raw []byte
+	var before []byte
+	for _, e := range []Entry{{}, {Fence: []byte("common m")}, {Fence: []byte("common mm"), Continues: true}, {Fence: []byte("common x")}} {
+		e.Rows, e.KeyPage, e.KeyForm = 1, 30, 128
+		raw = appendEntry(raw, &e, base.CommonPrefix(before, e.Fence))
+		before = e.Fence
+	}
+	x := NewIndex(4)
+	if err := x.AddPage(raw, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Finish(&Footer{BlocksBytes: 120, Blocks: 4, Rows: 4}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		block       int
+		first, last string
+		holds       bool
+	}{
+		{0, "", "common lzzz", true},
+		{0, "a", "c", true},
+		{0, "a", "common", true},
+		{0, "a", "common m", false},
+		{0, "a", "d", false},
+		{1, "common m", "common mm", true},
+		{1, "common ma", "common mm", true},
+		{1, "common m", "common ma", false}, // the key that goes on is not there
+		{1, "common m", "common mn", false},
+		{1, "common l", "common mm", false},
+		{1, "common", "common mm", false},
+		{1, "a", "common mm", false},
+		{2, "common mm", "common mm", true},
+		{2, "common mm", "common w", true},
+		{2, "common mn", "common w", false}, // another key than the one that goes on
+		{2, "common mm", "common x", false},
+		{2, "common mm", "d", false},
+		{3, "common x", "common x", true},
+		{3, "d", "z", true},
+		{3, "common w", "z", false},
+	} {
+		if got := x.Holds(c.block, []byte(c.first), []byte(c.last)); got != c.holds {
+			t.Errorf("block %d, from %q to %q: %v", c.block, c.first, c.last, got)
+		}
+	}
+}

@@ -21,7 +21,9 @@
 //
 // Whatever the bytes of a file, the package returns an error that matches
 // base.ErrCorrupt or right answers, and never allocates more for a page than
-// the page's limit. Every page is verified each time it is read from the file.
+// the page's limit. Every page is verified each time it is read from the file,
+// and the keys of a block lie between its fences and the table's bounds: so a walk
+// goes on in their order, which those that merge, and pass over keys, rely on.
 // A sequence that TableMeta.GlobalSeq overrides is never seen outside.
 //
 // # Lifetimes

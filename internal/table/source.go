@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func (r *Reader) readKeys(b int, form []byte) error {
 }
 
 // expandKeys verifies the key page of block b, with which s.stored begins, and expands it
-// into form.
+// into form. Whoever reads keys has them from here: that they are in order, from block to block, is taken for granted then.
 func (r *Reader) expandKeys(s *scratch, b int, form []byte) error {
 	e := &r.index.Blocks[b]
 	p, err := r.id.ParsePage(s.stored[:e.KeyPage], block.PageKeys, e.Off)
@@ -125,9 +126,14 @@ func (r *Reader) expandKeys(s *scratch, b int, form []byte) error {
 	if err := block.Expand(form, raw); err != nil {
 		return base.Corruptf(r.name, e.Off, "%v", err)
 	}
-	if k := block.View(form); k.Rows() != int(e.Rows) || k.ValueBytes() != int(e.ValueHeap) {
+	k := block.View(form)
+	if k.Rows() != int(e.Rows) || k.ValueBytes() != int(e.ValueHeap) {
 		return base.Corruptf(r.name, e.Off, "key page has %d rows and %d bytes of values, the index says %d and %d",
 			k.Rows(), k.ValueBytes(), e.Rows, e.ValueHeap)
+	}
+	first, last := k.Key(0), k.Key(k.Rows()-1)
+	if !r.index.Holds(b, first, last) || bytes.Compare(first, r.meta.Smallest) < 0 || r.meta.EndsBefore(last) {
+		return base.Corruptf(r.name, e.Off, "keys from %q to %q are not between the block's fences, or the table's bounds", first, last)
 	}
 	return nil
 }

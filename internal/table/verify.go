@@ -98,7 +98,7 @@ func (v *verifier) block(b int) bool {
 	if v.behind = err == nil; v.behind {
 		keys := block.View(v.form)
 		if b == 0 || behind {
-			v.problem(v.boundary(b, keys.Key(0), keys.Seq(0)))
+			v.problem(v.boundary(b, &keys))
 		}
 		for i := range keys.Rows() {
 			v.count(keys.Key(i), keys.Seq(i), keys.Kind(i))
@@ -110,21 +110,12 @@ func (v *verifier) block(b int) bool {
 	return v.problem(v.values(b, e))
 }
 
-// boundary checks order and fence between block b and the one before.
-func (v *verifier) boundary(b int, first []byte, seq uint64) error {
+// boundary checks what fences do not tell of the order of block b, which has keys, and the one before.
+func (v *verifier) boundary(b int, keys *block.Keys) error {
 	if b == 0 {
-		v.found.Smallest = bytes.Clone(first)
-		return nil
-	}
-	x := v.r.index
-	off, c := x.Blocks[b].Off, bytes.Compare(v.last, first)
-	if c > 0 || c == 0 && seq >= v.lastSeq {
-		return base.Corruptf(v.r.name, off, "block begins with %q, sequence %d, behind %q, sequence %d", first, seq, v.last, v.lastSeq)
-	}
-	fence := x.Fence(b)
-	if (c == 0) != x.Blocks[b].Continues || bytes.Compare(fence, first) > 0 ||
-		c == 0 && !bytes.Equal(fence, first) || c < 0 && bytes.Compare(v.last, fence) >= 0 {
-		return base.Corruptf(v.r.name, off, "fence %q is not between %q and %q", fence, v.last, first)
+		v.found.Smallest = bytes.Clone(keys.Key(0))
+	} else if e := &v.r.index.Blocks[b]; e.Continues && keys.Seq(0) >= v.lastSeq {
+		return base.Corruptf(v.r.name, e.Off, "block begins with sequence %d of %q, behind sequence %d", keys.Seq(0), v.last, v.lastSeq)
 	}
 	return nil
 }
