@@ -375,6 +375,9 @@ func (t *tail) take(st *manifest.State, stop int64) error {
 // frame takes a frame whose payload stands at an offset of the arena, and reports whether there was room.
 func (t *tail) frame(st *manifest.State, h frame.Header, at int, payload []byte) (room bool, err error) {
 	s := t.seg
+	if h.Beyond() {
+		return false, base.Corruptf(s.name, s.pos, "frame of %d sequences from %d on goes beyond the last one", h.Count, h.Seq)
+	}
 	last := h.Seq + uint64(h.Count) - 1
 	known := h.Kind == frame.KindIngest && st != nil && last <= st.IngestedThrough
 	if t.next != 0 && h.Seq != t.next && !known {

@@ -282,6 +282,19 @@ func testTailOfAnotherLog(t *testing.T, mapped bool) {
 	w.rotate(2, 64<<10)
 	w.fails(w.tail.read(&manifest.State{Segments: w.state.Segments[:1]}, w.commit(1, 1)), true)
 
+	for _, n := range []int{1, 2} { // a commit beyond the last sequence
+		w := newWritten(t, mapped)
+		w.segment(1, 64<<10, 0, 0)
+		w.next = base.MaxSeq
+		if end := w.commit(n, 1); n == 1 {
+			w.ok(w.tail.read(&w.state, end))
+		} else {
+			w.fails(w.tail.read(&w.state, end), false)
+		}
+		end := w.commit(1, 1)
+		w.fails(w.tail.read(&w.state, end), false)
+	}
+
 	w, end = begun() // behind the end of the file
 	w.fails(w.tail.read(nil, wal.At(1, 1<<20)), true)
 	w.fails(w.tail.read(nil, end+64), false)

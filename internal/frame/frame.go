@@ -62,6 +62,11 @@ type Header struct {
 	Pad     uint8 // zero bytes after the payload
 }
 
+// Beyond reports whether the frame uses a sequence behind the last one there is.
+func (h *Header) Beyond() bool {
+	return h.Seq > base.MaxSeq || uint64(h.Count) > base.MaxSeq-h.Seq+1
+}
+
 // PaddedBytes returns the length of a frame with a payload of n bytes.
 func PaddedBytes(n int) int { return (HeaderBytes + n + Align - 1) &^ (Align - 1) }
 

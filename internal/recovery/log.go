@@ -330,6 +330,9 @@ func (r *Log) frame(s *wal.Loaded, h frame.Header, at int64, payload []byte) err
 	if h.Seq != r.NextSeq && !(h.Kind == frame.KindIngest && h.Seq+uint64(h.Count)-1 <= r.State.IngestedThrough) {
 		return base.Corruptf(s.Name, at, "frame has sequence %d, want %d", h.Seq, r.NextSeq)
 	}
+	if h.Beyond() {
+		return base.Corruptf(s.Name, at, "frame of %d sequences from %d on goes beyond the last one", h.Count, h.Seq)
+	}
 	r.mem.Replayed, r.current = at+int64(len(payload)), s.Num
 	switch h.Kind {
 	case frame.KindCommit:

@@ -647,6 +647,32 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
+// TestSequencesEnd: a commit may have the last sequence there is, and none that goes beyond is taken, by nobody.
+func TestSequencesEnd(t *testing.T) {
+	for before, keys := range map[uint64]string{base.MaxSeq - 2: "ab", base.MaxSeq - 1: "ab", base.MaxSeq: "a"} {
+		w := newWritten(t)
+		s := w.segment(false)
+		w.Lock()
+		_, err := w.Append(&manifest.Edit{LastSeq: before})
+		w.Unlock()
+		w.ok(err)
+		w.seq = before + 1
+		w.commit(s, 0, strings.Split(keys, "")...)
+		what := fmt.Sprintf("%d entries behind sequence %d", len(keys), before)
+		if w.seq-1 > base.MaxSeq {
+			refused(t, what, w.disk)
+			continue
+		}
+		for _, readOnly := range []bool{true, false} {
+			r := open(t, w.disk.Clone(), readOnly)
+			if err := r.run(); err != nil || r.NextSeq != base.MaxSeq+1 {
+				t.Errorf("%s, read-only %v: the next sequence is %d, %v", what, readOnly, r.NextSeq, err)
+			}
+			r.contents()
+		}
+	}
+}
+
 // TestManifestTail: what is dropped of the manifest is reported, also where the log goes in steps.
 func TestManifestTail(t *testing.T) {
 	w := three(t, false)
