@@ -109,7 +109,7 @@ func (tx *Tx) Put(key, value []byte) error {
 	return tx.note(t.Put(internal(t, key), value))
 }
 
-// PutIfAbsent sets the value of key unless it has one, and reports whether it did.
+// PutIfAbsent sets the value of key unless it has one, which is not read, and reports whether it did.
 func (tx *Tx) PutIfAbsent(key, value []byte) (bool, error) {
 	return tx.CompareAndSwap(key, nil, value)
 }
@@ -125,21 +125,26 @@ func (tx *Tx) CompareAndSwap(key, old, new []byte) (bool, error) {
 	if !t.Writable() { // also where nothing would be written
 		return false, ErrReadOnly
 	}
-	now, err := tx.Get(key)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		if old != nil {
-			return false, nil
-		}
-	case err != nil:
+	if is, err := tx.is(key, old); err != nil || !is {
 		return false, err
-	case old == nil || !bytes.Equal(now, old):
-		return false, nil
 	}
 	if err := tx.Put(key, new); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// is reports whether key's value is v, or, where v is nil, whether it has none.
+func (tx *Tx) is(key, v []byte) (bool, error) {
+	if v == nil {
+		has, err := tx.Has(key)
+		return !has, err
+	}
+	now, err := tx.Get(key)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return bytes.Equal(now, v), err
 }
 
 // Delete removes key. Deleting an absent key is not an error.

@@ -30,7 +30,7 @@ func stored(t *testing.T, n, valueBytes, blockBytes int) (out []*block.Stored) {
 			t.Fatal(err)
 		}
 		form := make([]byte, s.FormBytes) // the iterator's own memory is used for the next one
-		if err := it.r.readKeys(it.b, form); err != nil {
+		if err := it.r.readKeys(it.r.src, it.b, form); err != nil {
 			t.Fatal(err)
 		}
 		s.Keys = block.View(form)

@@ -230,7 +230,7 @@ func (it *Iter) Carry(dst *block.Stored) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	e := &it.r.index.Blocks[it.b]
-	if err := it.r.read(s, e.Off, int(e.KeyPage)+int(e.ValuePage)); err != nil {
+	if err := s.read(it.r.src, e.Off, int(e.KeyPage)+int(e.ValuePage)); err != nil {
 		return err
 	}
 	dst.Keys, dst.FormBytes = it.Keys, int(e.KeyForm)
@@ -359,7 +359,7 @@ func (it *Iter) loadKeys(b int) (err error) {
 		return nil
 	}
 	it.keyBuf = resize(it.keyBuf, int(it.r.index.Blocks[b].KeyForm))
-	if err := it.r.readKeys(b, it.keyBuf); err != nil {
+	if err := it.r.readKeys(it.r.src, b, it.keyBuf); err != nil {
 		return err
 	}
 	it.Keys = block.View(it.keyBuf)

@@ -127,7 +127,7 @@ func TestResidentPages(t *testing.T) {
 			kept++
 			want := make([]byte, len(p.Data()))
 			if i%2 == 0 {
-				err = r.readKeys(i/2, want)
+				err = r.readKeys(r.src, i/2, want)
 			} else {
 				err = r.readValues(i/2, want)
 			}

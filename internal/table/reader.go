@@ -45,10 +45,11 @@ type Reader struct {
 
 // Row is what Get found.
 type Row struct {
-	Kind  base.Kind
-	Seq   uint64
-	Value []byte      // nil for a delete, never nil for a put
-	Page  *cache.Page // holds Value; nil if Value is empty or on the Go heap
+	Kind    base.Kind
+	KeyOnly bool // set by the caller: values are not wanted, nor read; Value and Page stay as they are
+	Seq     uint64
+	Value   []byte      // nil for a delete, never nil for a put
+	Page    *cache.Page // holds Value; nil if Value is empty or on the Go heap
 }
 
 // maxCandidates bounds how many wrong candidates of the point index Get looks
@@ -77,12 +78,14 @@ func (r *Reader) Get(row *Row, key []byte, hash uint64, vis base.Visibility) (ok
 		var s *scratch
 		p := r.cache.Load(&r.slots[2*loc.Block()])
 		if p == nil {
-			if p, s, err = r.getKeys(loc.Block()); err != nil {
+			if p, s, err = r.getKeys(loc.Block(), row.KeyOnly); err != nil {
 				return false, err
 			}
 		}
 		keys.View(p.Data())
-		r.prefetchValue(loc, &keys)
+		if !row.KeyOnly {
+			r.prefetchValue(loc, &keys)
+		}
 		found := bytes.Equal(keys.Key(loc.Row()), key)
 		if found {
 			ok, err = r.newest(row, key, loc.Block(), loc.Row(), &keys, vis, s)
@@ -117,7 +120,7 @@ func (r *Reader) search(row *Row, key []byte, vis base.Visibility) (ok bool, err
 		return false, err
 	}
 	b := r.index.Find(key)
-	p, s, err := r.getKeys(b)
+	p, s, err := r.getKeys(b, row.KeyOnly)
 	if err != nil {
 		return false, err
 	}
@@ -148,6 +151,10 @@ func (r *Reader) Part(share float64) ([]byte, error) {
 func (r *Reader) newest(row *Row, key []byte, b, i int, keys *block.Keys, vis base.Visibility, s *scratch) (ok bool, err error) {
 	for {
 		if seq := r.seq(keys.Seq(i)); vis.Sees(seq) {
+			if row.KeyOnly {
+				row.Kind, row.Seq = keys.Kind(i), seq
+				return true, nil
+			}
 			return r.fill(row, b, i, keys, seq, s)
 		}
 		if i++; i == keys.Rows() {
@@ -229,17 +236,18 @@ func (r *Reader) fillPage(i, size int, why purpose, read func(dst []byte) error)
 // fillKeys and fillValues stand alone because their closures may escape: their
 // callers must not allocate.
 func (r *Reader) fillKeys(b int, why purpose) (*cache.Page, error) {
-	return r.fillPage(2*b, int(r.index.Blocks[b].KeyForm), why, func(dst []byte) error { return r.readKeys(b, dst) })
+	src := r.file(why)
+	return r.fillPage(2*b, int(r.index.Blocks[b].KeyForm), why, func(dst []byte) error { return r.readKeys(src, b, dst) })
 }
 
 // getKeys is keyPage for a Get. A key page that is not resident is read together with the
-// value page behind it, unless that is resident or there is none: most likely it is needed
-// next. Then s holds both as they are stored, until done.
-func (r *Reader) getKeys(b int) (p *cache.Page, s *scratch, err error) {
+// value page behind it, unless that is not wanted, resident, or there is none: most likely it is
+// needed next. Then s holds both as they are stored, until done.
+func (r *Reader) getKeys(b int, keyOnly bool) (p *cache.Page, s *scratch, err error) {
 	if p = r.cache.Load(&r.slots[2*b]); p != nil {
 		return p, nil, nil
 	}
-	if !r.hasValuePage(b) || r.cache.Load(&r.slots[2*b+1]) != nil {
+	if keyOnly || !r.hasValuePage(b) || r.cache.Load(&r.slots[2*b+1]) != nil {
 		p, err = r.fillKeys(b, asked)
 		return p, nil, err
 	}
@@ -252,13 +260,9 @@ func (r *Reader) fillBlock(b int, why purpose) (p *cache.Page, s *scratch, err e
 	e := &r.index.Blocks[b]
 	s = scratches.Get().(*scratch)
 	s.stored = s.stored[:0]
-	src := r.src
-	if why == asked {
-		src = r.scattered()
-	}
+	src := r.file(why)
 	p, err = r.fillPage(2*b, int(e.KeyForm), why, func(form []byte) error {
-		s.stored = resize(s.stored, int(e.KeyPage)+int(e.ValuePage))
-		if err := src.readAt(s.stored, e.Off); err != nil {
+		if err := s.read(src, e.Off, int(e.KeyPage)+int(e.ValuePage)); err != nil {
 			return err
 		}
 		return r.expandKeys(s, b, form)

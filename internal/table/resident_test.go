@@ -97,6 +97,52 @@ func TestGetReadsABlockOnce(t *testing.T) {
 	}
 }
 
+// A get of the key only reads the key page of its block, and nothing else, with a point index and without; while memory
+// is scarce from the file that gets have of their own.
+func TestGetOfTheKeyOnlyReadsNoValue(t *testing.T) {
+	c := counters(100, 100)
+	c.rows[50].val = string(make([]byte, block.MaxPageBytes+1))
+	f, meta := c.write(t, WriterOptions{BlockBytes: 4 << 10})
+	for _, scarce := range []bool{false, true} {
+		for _, indexed := range []bool{false, true} {
+			m := newRoom(t, 1<<30)
+			m.cache.SetScarce(scarce)
+			file := &scatterFile{memFile: &memFile{b: f.b}}
+			rd, err := Open(file, meta, storeID, "7.sst", m.cache, m.budget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if indexed {
+				x, err := rd.BuildIndex(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				rd.AttachIndex(x)
+				rd.cache.DropAll(rd.slots)
+			}
+			asked, want := file.asked, int64(0)
+			for i := range rd.index.Blocks {
+				want += int64(rd.index.Blocks[i].KeyPage)
+			}
+			for _, w := range c.rows {
+				if got, ok, err := m.has(rd, w.key, everything); !ok || err != nil || got.seq != w.seq || got.kind != w.kind {
+					t.Fatalf("has %q: %v, %v, %v", w.key, got, ok, err)
+				}
+			}
+			got, apart := file.asked-asked, file.again.asked
+			if scarce {
+				got, apart = apart, got
+			}
+			if got != want || apart != 0 {
+				t.Errorf("scarce %v, indexed %v: %d bytes were read, and %d from the other file, where the keys take %d", scarce, indexed, got, apart, want)
+			}
+			if err := rd.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // Of a table that is larger than memory, gets leave nothing in memory but what they ask for
 // again; gets of neighbours read their block once all the same.
 func TestGetsOfWhatIsLargerThanMemory(t *testing.T) {

@@ -48,9 +48,9 @@ type apart struct {
 	own bool // the file is another one than the table's
 }
 
-// scattered returns the file to read a block from that a Get needs.
-func (r *Reader) scattered() source {
-	if !r.cache.Scarce() {
+// file returns the file to read a block's keys from, and what is read together with them.
+func (r *Reader) file(why purpose) source {
+	if why == walked || !r.cache.Scarce() {
 		return r.src
 	}
 	r.apart.once.Do(func() {
@@ -92,17 +92,17 @@ func resize(b []byte, n int) []byte {
 }
 
 // read reads size bytes at off into s.stored.
-func (r *Reader) read(s *scratch, off int64, size int) error {
+func (s *scratch) read(src source, off int64, size int) error {
 	s.stored = resize(s.stored, size)
-	return r.src.readAt(s.stored, off)
+	return src.readAt(s.stored, off)
 }
 
 // readKeys reads the key page of block b and expands it into form.
-func (r *Reader) readKeys(b int, form []byte) error {
+func (r *Reader) readKeys(src source, b int, form []byte) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	e := &r.index.Blocks[b]
-	if err := r.read(s, e.Off, int(e.KeyPage)); err != nil {
+	if err := s.read(src, e.Off, int(e.KeyPage)); err != nil {
 		return err
 	}
 	return r.expandKeys(s, b, form)
@@ -147,7 +147,7 @@ func (r *Reader) readValues(b int, heap []byte) error {
 func (r *Reader) readValuePage(off int64, size int, dst []byte) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	if err := r.read(s, off, size); err != nil {
+	if err := s.read(r.src, off, size); err != nil {
 		return err
 	}
 	return r.decompress(s.stored, off, dst)

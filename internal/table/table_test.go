@@ -108,6 +108,10 @@ func (c *content) gets(t *testing.T, m *room, rd *Reader, r *rand.Rand) {
 		if err != nil || ok != gotOK || ok && got != want {
 			t.Fatalf("get %q at %v: %.60v %v %v, want %.60v %v", key, vis, got, gotOK, err, want, ok)
 		}
+		want.val = ""
+		if got, gotOK, err := m.has(rd, key, vis); err != nil || ok != gotOK || ok && got != want {
+			t.Fatalf("has %q at %v: %v %v %v, want %v %v", key, vis, got, gotOK, err, want, ok)
+		}
 	}
 	for i, w := range c.rows {
 		check(w.key, everything)

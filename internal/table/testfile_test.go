@@ -28,6 +28,7 @@ type memFile struct {
 	closed  bool
 	late    bool // written after a sync
 	reads   int
+	asked   int64 // bytes, by reads
 	fail    error
 	failAt  int // fail the n-th read, write or sync from now on; 0: none
 	stingy  bool
@@ -57,6 +58,7 @@ func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
 	if f.closed {
 		return 0, errors.New("read of a closed file")
 	}
+	f.asked += int64(len(b))
 	f.reads, f.maxRead = f.reads+1, max(f.maxRead, len(b))
 	if err := f.step(); err != nil {
 		return 0, err
@@ -226,6 +228,18 @@ func (m *room) get(r *Reader, key string, vis base.Visibility) (row, bool, error
 		return row{}, false, fmt.Errorf("nil value for %v of %q", got.Kind, key)
 	}
 	return row{key, got.Seq, got.Kind, string(got.Value)}, ok, err
+}
+
+// has is get of the key only.
+func (m *room) has(r *Reader, key string, vis base.Visibility) (row, bool, error) {
+	m.slot.Enter()
+	defer m.slot.Exit()
+	got := Row{KeyOnly: true}
+	ok, err := r.Get(&got, []byte(key), base.Hash([]byte(key)), vis)
+	if got.Value != nil || got.Page != nil {
+		return row{}, false, fmt.Errorf("a value of %d bytes of %q", len(got.Value), key)
+	}
+	return row{key: key, seq: got.Seq, kind: got.Kind}, ok, err
 }
 
 // find is what get ought to say.

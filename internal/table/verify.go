@@ -90,7 +90,7 @@ func (v *verifier) run(ctx context.Context, progress func(bytesDone int64)) erro
 func (v *verifier) block(b int) bool {
 	e := &v.r.index.Blocks[b]
 	v.form = resize(v.form, int(e.KeyForm))
-	err := v.r.readKeys(b, v.form)
+	err := v.r.readKeys(v.r.src, b, v.form)
 	if !v.problem(err) {
 		return false
 	}
@@ -191,7 +191,7 @@ func (r *Reader) buildIndex(ctx context.Context, points *pointindex.Builder) (*p
 			return nil, err
 		}
 		form = resize(form, int(r.index.Blocks[b].KeyForm))
-		if err := r.readKeys(b, form); err != nil {
+		if err := r.readKeys(r.src, b, form); err != nil {
 			return nil, err
 		}
 		keys := block.View(form)

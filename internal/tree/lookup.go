@@ -19,8 +19,8 @@ type Found struct {
 // Live reports whether the key has a value.
 func (f *Found) Live() bool { return f.OK && f.Kind == base.KindPut }
 
-// Lookup sets f, which is zero, to the newest version of key that vis sees. It goes from the newest
-// layer to the oldest run and stops at the first hit (E1); a range tombstone of a
+// Lookup sets f, which is zero but for KeyOnly, to the newest version of key that vis sees. It goes from the
+// newest layer to the oldest run and stops at the first hit (E1); a range tombstone of a
 // newer or the same layer counts if its sequence is greater than the hit's. The
 // caller is inside the epoch.
 func (rs *State) Lookup(f *Found, key []byte, hash uint64, vis base.Visibility) error {

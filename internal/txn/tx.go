@@ -157,6 +157,7 @@ func (tx *Tx) Get(key []byte) ([]byte, error) {
 // Has reports whether key has a value.
 func (tx *Tx) Has(key []byte) (bool, error) {
 	var f tree.Found
+	f.KeyOnly = true
 	hash := base.Hash(key)
 	if tx.writable {
 		if err := tx.own(&f, key, hash); f.OK || err != nil {
@@ -184,7 +185,7 @@ func orNotFound(f *tree.Found, err error) error {
 	return err
 }
 
-// own looks key up among the transaction's own writes. f is zero, and stays so if nothing is
+// own looks key up among the transaction's own writes. f is zero but for KeyOnly, and stays so if nothing is
 // found.
 func (tx *Tx) own(f *tree.Found, key []byte, hash uint64) error {
 	if tx.writes.Len() == 0 && len(tx.spills) == 0 {

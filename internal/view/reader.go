@@ -136,11 +136,12 @@ func (v *View) Has(bucket, key []byte) (bool, error) {
 	}
 	defer v.Leave(r)
 	var f tree.Found
+	f.KeyOnly = true
 	err = v.latest(&f, r.internal(bucket, key))
 	return f.Live(), err
 }
 
-// latest sets f, which is zero, to the newest committed version of key. The caller is inside the
+// latest sets f, which is zero but for KeyOnly, to the newest committed version of key. The caller is inside the
 // epoch. The state is loaded before the visible sequence (E7): compaction drops
 // only what a newer visible version hides, so a state holds every version that a
 // sequence loaded after it asks for.
