@@ -90,3 +90,28 @@ func TestHasReadsNoValue(t *testing.T) {
 		}))
 	}
 }
+
+// TestCommitReadsNoValue: a commit that looks in tables for what was committed since it began reads no values of the
+// keys that the transaction has read: others may wait for it.
+func TestCommitReadsNoValue(t *testing.T) {
+	const size = 200_000
+	db, reads, key := valuesInTables(t, size)
+	tx, err := db.Begin(true)
+	check(t, err)
+	defer tx.Rollback()
+	for i := range 12 {
+		if ok, err := tx.Has(key(i)); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	check(t, tx.Put(b("other"), nil))
+	for i := range 12 { // into the tables of the values
+		check(t, db.Put(append(key(i), 'x'), nil))
+	}
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	before := reads.bytes.Load()
+	check(t, tx.Commit())
+	if n := reads.bytes.Load() - before; n >= size {
+		t.Errorf("a commit that had read 12 keys with values of %d bytes read %d bytes of tables", size, n)
+	}
+}

@@ -117,7 +117,7 @@ func (h *Handle) checkKeys(slot *epoch.Slot, reads *mvcc.ReadSet, checked uint64
 		if !h.Meta.Contains(key) {
 			continue
 		}
-		var row table.Row
+		row := table.Row{KeyOnly: true}
 		slot.Enter() // for one key: pages that give way in an epoch are not free before its end
 		ok, err := h.Get(&row, key, base.Hash(key), newest)
 		slot.Exit()
