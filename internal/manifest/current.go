@@ -212,10 +212,11 @@ func startFile(fsys vfs.FS, name string, b []byte) (vfs.File, error) {
 	return f, nil
 }
 
-// syncFile makes a file durable except for its directory entry. An error matches base.ErrPoisoned.
+// syncFile makes a file durable, which nothing names yet, except for its directory entry. A file system may say only now that it is
+// full (delayed allocation); the file is given up then, and not synced again.
 func syncFile(f vfs.File, name string) error {
 	if err := f.Sync(); err != nil {
-		return poisoned("sync of "+name, err)
+		return failed("sync of "+name, err)
 	}
 	return nil
 }

@@ -636,6 +636,34 @@ func TestCreateFailures(t *testing.T) {
 	}
 }
 
+// TestNoSpaceAtTheSync: a file system may say only when a new manifest, or what is to be CURRENT, is synced that it is full
+// (delayed allocation). Nothing names them yet: they go, and nothing has changed.
+func TestNoSpaceAtTheSync(t *testing.T) {
+	for _, file := range []string{"MANIFEST-*", "*.tmp"} {
+		disk := memfs.New()
+		fsys := faultfs.New(disk)
+		l := newLog(t, fsys, segments(2))
+		before, _ := disk.List("db")
+		for what, try := range map[string]func() error{
+			"Rotate": func() error {
+				_, err := l.Rotate(50)
+				return err
+			},
+			"SealAnew":     func() error { return l.SealAnew(51, &Edit{LogStart: 3}) },
+			"CreateSealed": func() error { return CreateSealed(fsys, "db", testStore, 52, &Edit{LogStart: 3, NextFileNum: 53}) },
+		} {
+			rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: file, At: 1, Do: faultfs.Fail(vfs.ErrNoSpace)})
+			err := try()
+			names, _ := disk.List("db")
+			if rule.Fired() != 1 || !errors.Is(err, base.ErrNoSpace) || errors.Is(err, base.ErrPoisoned) || !slices.Equal(names, before) {
+				t.Errorf("%s, %s: %v; files %q", what, file, err, names)
+			}
+		}
+		mustAppend(t, l, stamped(1))
+		wantSame(t, mustRecover(t, disk), l.State())
+	}
+}
+
 // The order of what makes a new manifest durable; each step relies on those before.
 func TestCreateOrder(t *testing.T) {
 	fsys := faultfs.New(memfs.New())
