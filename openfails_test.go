@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -320,5 +323,79 @@ func TestLockMadeMeanwhile(t *testing.T) {
 			t.Errorf("a writer beside a reader: %v", err)
 		}
 		check(t, reader.Close())
+	}
+}
+
+// failedMaker is the disk of an Open that makes a directory below parent, which the sync of parent then fails for: the first one is
+// of before there is anything.
+type failedMaker struct {
+	vfs.FS
+	parent string
+	syncs  atomic.Int32
+	made   chan struct{} // is closed when there is the directory, and its lock
+	fail   chan struct{} // the sync waits until it is closed
+}
+
+func (f *failedMaker) SyncDir(name string) error {
+	if name == f.parent && f.syncs.Add(1) == 2 {
+		close(f.made)
+		<-f.fail
+		return syscall.EIO
+	}
+	return f.FS.SyncDir(name)
+}
+
+// lockingFS calls before and after around the first attempt to take a lock.
+type lockingFS struct {
+	vfs.FS
+	once          sync.Once
+	before, after func()
+}
+
+func (f *lockingFS) Lock(name string, shared bool) (lock io.Closer, err error) {
+	first := false
+	f.once.Do(func() { first = true })
+	if first {
+		f.before()
+		defer f.after()
+	}
+	return f.FS.Lock(name, shared)
+}
+
+// TestOpenBesideOneThatFails: who opens a store while somebody else makes it, and cannot make it durable, makes it anew: the other
+// has removed what it made. (Open was fs.ErrNotExist, whether it had waited for the lock or came just then.)
+func TestOpenBesideOneThatFails(t *testing.T) {
+	for _, system := range []bool{false, true} {
+		for _, waits := range []bool{false, true} {
+			m := memfs.New()
+			fsys, parent := vfs.FS(m), "/p"
+			if system {
+				fsys, parent = vfs.OS(), t.TempDir()
+			} else {
+				check(t, m.MkdirAll(parent))
+			}
+			maker := &failedMaker{FS: fsys, parent: parent, made: make(chan struct{}), fail: make(chan struct{})}
+			dir, failed := filepath.Join(parent, "db"), make(chan error, 1)
+			go func() {
+				_, err := cairn.Open(dir, &cairn.Options{FS: maker})
+				failed <- err
+			}()
+			fail := func() {
+				close(maker.fail)
+				expect(t, <-failed, syscall.EIO)
+			}
+			other := &lockingFS{FS: fsys, before: fail, after: func() {}}
+			if waits {
+				other.before, other.after = other.after, fail
+			}
+			<-maker.made
+			db, err := cairn.Open(dir, &cairn.Options{FS: other, LockTimeout: time.Minute})
+			if err != nil {
+				t.Errorf("of the system: %t, waits for the lock: %t: %v", system, waits, err)
+				continue
+			}
+			put(t, db, "a", "1")
+			check(t, db.Close())
+		}
 	}
 }

@@ -119,6 +119,26 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 	}
 }
 
+// claimTries bounds how often Claim begins anew, each time since somebody has made the directory and removed it again.
+const claimTries = 100
+
+// Claim makes the directory, unless it is there, as Make does, and takes its lock to write, waiting up to timeout. If the directory goes
+// meanwhile, since whoever made it could not make it durable (Unmake), it is made anew.
+func Claim(fsys vfs.FS, dir string, timeout time.Duration) (made int, lock io.Closer, err error) {
+	deadline := time.Now().Add(timeout)
+	for range claimTries {
+		n := 0
+		if n, err = Make(fsys, dir, false); err != nil {
+			return 0, nil, err
+		}
+		made = max(made, n) // of those above some may have stayed
+		if lock, err = Lock(fsys, dir, false, time.Until(deadline)); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return made, lock, Strange(err)
+}
+
 // Clean removes what earlier runs left behind that the store, whose state is s, has no
 // use for: files of interrupted flushes and edits. names are those in the directory
 // when it was opened. Unknown ones are never touched, nor are files that something else

@@ -245,6 +245,45 @@ func (w *waitedFor) Lock(name string, shared bool) (held io.Closer, err error) {
 	return w.FS.Lock(name, shared)
 }
 
+// TestClaim: a directory that has gone before its lock is taken is made anew, as are those above it. That ends where the lock file
+// can never be had.
+func TestClaim(t *testing.T) {
+	for _, c := range []struct{ goes, made int }{{0, 1}, {1, 1}, {2, 2}} {
+		disk, _ := newDisk(t, "/a/b")
+		tries := &goneFS{FS: disk, goes: c.goes}
+		made, lock, err := Claim(tries, "/a/b/db", 0)
+		if err != nil || made != c.made {
+			t.Errorf("%d directories went: %d made, %v", c.goes, made, err)
+			continue
+		}
+		if _, _, err := Claim(tries, "/a/b/db", 0); !errors.Is(err, vfs.ErrLocked) {
+			t.Errorf("of a store that is locked: %v", err)
+		}
+		lock.Close()
+	}
+	_, faulty := newDisk(t, "/db")
+	faulty.Add(faultfs.Rule{Kinds: faultfs.Lock, Sticky: true, Do: faultfs.Fail(fs.ErrNotExist)})
+	if _, lock, err := Claim(faulty, "/db", 0); lock != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("where there is never a lock file: %v, %v", lock, err)
+	}
+}
+
+// goneFS removes so many directories when the lock of the deepest is to be taken.
+type goneFS struct {
+	vfs.FS
+	goes int
+}
+
+func (f *goneFS) Lock(name string, shared bool) (io.Closer, error) {
+	for dir := filepath.Dir(name); f.goes > 0; dir = filepath.Dir(dir) {
+		f.goes--
+		if err := f.Remove(dir); err != nil {
+			return nil, err
+		}
+	}
+	return f.FS.Lock(name, shared)
+}
+
 // TestLockFails: an error that time does not help is returned at once.
 func TestLockFails(t *testing.T) {
 	_, disk := newDisk(t, "/db")

@@ -79,17 +79,16 @@ func newEngine(cfg config.Config) *Engine {
 	return e
 }
 
-func (e *Engine) open() error {
-	made, err := directory.Make(e.cfg.FS, e.cfg.Dir, e.cfg.ReadOnly)
-	if err != nil {
-		return err
-	}
+func (e *Engine) open() (err error) {
+	made, fsys := 0, e.cfg.FS
 	if e.cfg.ReadOnly {
+		if _, err = directory.Make(fsys, e.cfg.Dir, true); err != nil {
+			return err
+		}
 		err = e.openReadOnly()
-	} else if e.lock, err = directory.Lock(e.cfg.FS, e.cfg.Dir, false, e.cfg.LockTimeout); err != nil {
-		return directory.Strange(err)
+	} else if made, e.lock, err = directory.Claim(fsys, e.cfg.Dir, e.cfg.LockTimeout); err != nil {
+		return err
 	} else {
-		fsys := e.cfg.FS
 		e.unmake = func() { directory.Unmake(fsys, e.cfg.Dir, made, e.lock) }
 		e.guard()
 		err = e.openToWrite(made)
