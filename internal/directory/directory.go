@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,21 +81,36 @@ func isUnsyncable(err error) bool {
 		slices.ContainsFunc(unsyncable, func(never error) bool { return errors.Is(err, never) })
 }
 
-// Unmake removes the directories that Make made, deepest first, when SyncParents has failed: the next Open makes them anew, and
-// knows that they have to be synced. It could not trust a sync of what is there: after one that failed the next may
-// say nothing. The lock is held; its file goes, too. Where there is anything else in the directory all stays.
+// Unmake removes the directories that Make made when SyncParents has failed: the next Open makes them anew, and knows that they have
+// to be synced. It could not trust a sync of what is there: after one that failed the next may say nothing. The lock is held; its file
+// goes, too. Where there is anything else in the directory all stays, and where there is in one above, that and those above it.
+// They are renamed first, so that all go in one step for whoever opens the store meanwhile.
 func Unmake(fsys vfs.FS, dir string, made int, lock io.Closer) {
-	if g, ok := lock.(vfs.Guard); made == 0 || ok && g.Check() != nil {
+	if g, ok := lock.(vfs.Guard); made == 0 || ok && g.Check() != nil || !holdsOnly(fsys, dir, base.FileName(base.FileLock, 0)) {
 		return
 	}
-	name := base.FilePath(dir, base.FileLock, 0)
+	top := dir
+	for ; made > 1 && holdsOnly(fsys, filepath.Dir(top), filepath.Base(top)); made-- {
+		top = filepath.Dir(top)
+	}
+	gone := fmt.Sprintf("%s.%x", top, base.NewID())
+	if fsys.Rename(top, gone) != nil { // as on Windows, where the lock file is open
+		gone = top
+	}
+	at := gone + strings.TrimPrefix(dir, top)
+	err := fsys.Remove(base.FilePath(at, base.FileLock, 0))
+	for ; err == nil && strings.HasPrefix(at, gone); at = filepath.Dir(at) {
+		err = fsys.Remove(at)
+	}
+	if err != nil { // something has come into it
+		_ = fsys.Rename(gone, top)
+	}
+}
+
+// holdsOnly reports whether there is just one name in a directory, that one.
+func holdsOnly(fsys vfs.FS, dir, name string) bool {
 	names, err := fsys.List(dir)
-	if err != nil || len(names) != 1 || names[0] != filepath.Base(name) || fsys.Remove(name) != nil {
-		return
-	}
-	for ; made > 0 && fsys.Remove(dir) == nil; made-- { // which fails where there is something in it again
-		dir = filepath.Dir(dir)
-	}
+	return err == nil && len(names) == 1 && names[0] == name
 }
 
 // Lock takes the lock, waiting up to timeout. A read-only Open shares it, where it cannot be watched (package follow); it does not

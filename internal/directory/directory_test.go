@@ -164,6 +164,65 @@ func TestUnmake(t *testing.T) {
 	}
 }
 
+// TestUnmakeAtOnce: who opens the store at any moment of that finds the directory as it was, and locked, or makes all of it anew: it never
+// takes one that is going, or one above, whose name it would trust. Where directories cannot be renamed they go as well. (Whoever came
+// after the lock file had gone had another one made, in a directory that it took for somebody's.)
+func TestUnmakeAtOnce(t *testing.T) {
+	for n := int64(1); ; n++ {
+		disk, faulty := newDisk(t, "/a")
+		made, lock, err := Claim(disk, "/a/b/db", 0)
+		if err != nil || made != 2 {
+			t.Fatalf("%d made, %v", made, err)
+		}
+		at := &betweenFS{FS: faulty, at: n, do: func() {
+			if made, _, err := Claim(disk, "/a/b/db", 0); err == nil && made != 2 {
+				t.Errorf("before operation %d: another one made %d of 2 directories", n, made)
+			}
+		}}
+		Unmake(at, "/a/b/db", made, lock)
+		lock.Close()
+		if at.at > 0 {
+			if n < 4 {
+				t.Errorf("%d operations: is anything tested?", n-1)
+			}
+			break
+		}
+	}
+	disk, faulty := newDisk(t, "/a")
+	faulty.Add(faultfs.Rule{Kinds: faultfs.Rename, Sticky: true, Do: faultfs.Fail(syscall.EINVAL)})
+	made, lock, err := Claim(disk, "/a/b/db", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Unmake(faulty, "/a/b/db", made, lock)
+	if names, err := disk.List("/a"); len(names) > 0 || err != nil {
+		t.Errorf("where it cannot be renamed %q is left; %v", names, err)
+	}
+}
+
+// betweenFS calls do before the operation with that number that changes a name.
+type betweenFS struct {
+	vfs.FS
+	at int64
+	do func()
+}
+
+func (f *betweenFS) next() {
+	if f.at--; f.at == 0 {
+		f.do()
+	}
+}
+
+func (f *betweenFS) Remove(name string) error {
+	f.next()
+	return f.FS.Remove(name)
+}
+
+func (f *betweenFS) Rename(oldname, newname string) error {
+	f.next()
+	return f.FS.Rename(oldname, newname)
+}
+
 // TestUnmakeMoved: a directory that has the name of the one that is locked stays, and so does that.
 func TestUnmakeMoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
