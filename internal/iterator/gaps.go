@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Gaps remembers where a walk has found no row, though sources have keys there: each was deleted.
+// Gaps remembers where a walk has found no row, though sources have keys there: each was deleted, or is not seen yet.
 type Gaps interface {
 	// Gap returns keys, from low to before high (nil: no limit), that have no row and of
 	// which key is one, and how many the sources have there. They stay as they are. To find out it looks at so many
@@ -113,9 +113,10 @@ func (g *gapWalk) worth(n int) bool {
 	return g.known > 0 && n-g.since >= askAfter || g.known == 0 && n >= noteAfter
 }
 
-// forwardOut is told that a walk forward has passed n keys without a row up to high, nil at the end of all.
+// forwardOut is told that a walk forward has passed n keys without a row up to high, nil at the end of all. The edge is
+// there, too, where it has passed versions of the row's key only.
 func (v *Visible) forwardOut(n int, high []byte) {
-	if v.worth(n) {
+	if v.worth(n) && (high == nil || bytes.Compare(v.edge, high) < 0) {
 		v.gaps.NoteGap(v.edge, high, v.known+n)
 	}
 }

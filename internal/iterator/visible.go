@@ -193,7 +193,7 @@ func (v *Visible) forward(ok bool) bool {
 	if v.plain {
 		return v.plainForward(ok)
 	}
-	m, hidden := &v.merged, 0 // keys without a row
+	m, hidden := &v.merged, 0 // keys without a row, and versions that are not seen
 	for ok {
 		it := m.one // this loop runs per row: calls of m would come on top of calls of it
 		var key []byte
@@ -207,11 +207,8 @@ func (v *Visible) forward(ok bool) bool {
 			return v.off()
 		}
 		seq := it.Seq()
-		if !v.vis.Sees(seq) {
-			ok = m.Next()
-			continue
-		}
-		if it.Kind() == base.KindPut && (len(v.covers) == 0 || !v.covered(key, seq)) {
+		seen := v.vis.Sees(seq)
+		if seen && it.Kind() == base.KindPut && (len(v.covers) == 0 || !v.covered(key, seq)) {
 			v.key, v.seq, v.valid = key, seq, true
 			if hidden >= askAfter {
 				v.forwardOut(hidden, key)
@@ -225,7 +222,11 @@ func (v *Visible) forward(ok bool) bool {
 				continue
 			}
 		}
-		ok = m.NextKey()
+		if seen {
+			ok = m.NextKey()
+		} else {
+			ok = m.Next() // an older version may be seen
+		}
 	}
 	if v.merged.Err() == nil {
 		v.forwardOut(hidden, v.high)

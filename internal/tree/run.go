@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -14,14 +15,16 @@ import (
 // Run is a group of tables whose key ranges do not overlap, in key order.
 type Run struct {
 	Tables     []*Handle
+	MinSeq     uint64 // no table has a lesser one
 	MaxSeq     uint64
 	Tombstones bool // some table has range tombstones
 }
 
 // NewRun makes a run of tables in the order of their keys.
 func NewRun(tables []*Handle) Run {
-	r := Run{Tables: tables}
+	r := Run{Tables: tables, MinSeq: math.MaxUint64}
 	for _, h := range tables {
+		r.MinSeq = min(r.MinSeq, h.Meta.MinSeq)
 		r.MaxSeq = max(r.MaxSeq, h.Meta.MaxSeq)
 		r.Tombstones = r.Tombstones || h.Meta.RangeDeletes > 0
 	}

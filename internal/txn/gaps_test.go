@@ -412,3 +412,42 @@ func TestQueueOfMany(t *testing.T) {
 		t.Errorf("%q is left", rows.Key())
 	}
 }
+
+// TestOldSnapshotLeavesOutNewerRuns: an old snapshot's iterator is not over tables in which nothing is as old as that, as
+// those of a large transaction, and sees what it saw.
+func TestOldSnapshotLeavesOutNewerRuns(t *testing.T) {
+	const n = 100
+	e := openEngine(t, newWatchedFS(), 64<<20)
+	check(t, Put(e, bucket, userKey(n), nil))
+	begin := func(writable bool) *Tx {
+		tx, err := Begin(e, writable)
+		check(t, err)
+		t.Cleanup(tx.Rollback) // Close waits for it
+		return tx
+	}
+	rows := func(tx *Tx) (rows, sources int) {
+		it := tx.NewIter(bucket, base.PrefixEnd(bucket))
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			rows++
+		}
+		check(t, it.Err())
+		return rows, len(it.sources)
+	}
+	old := begin(false)
+	_, before := rows(old)
+	large := begin(true)
+	for i := range n {
+		check(t, large.Put(key(i), nil))
+	}
+	check(t, large.DeleteRange(key(n), key(n+1)))
+	check(t, large.spill())
+	_, err := large.Commit()
+	check(t, err)
+	if got, sources := rows(old); got != 1 || sources > before {
+		t.Errorf("the old snapshot has %d rows in %d sources, want 1 in %d", got, sources, before)
+	}
+	if got, _ := rows(begin(false)); got != n {
+		t.Errorf("a new snapshot has %d rows, want %d", got, n)
+	}
+}

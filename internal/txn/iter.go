@@ -330,9 +330,12 @@ func (it *Iter) addChunks(n int) {
 	}
 }
 
+// addRuns adds those of the store's runs of which the snapshot may see something.
 func (it *Iter) addRuns(runs []tree.Run) {
 	for i := range runs {
-		it.addRun(&runs[i])
+		if runs[i].MinSeq <= it.vis.Snapshot {
+			it.addRun(&runs[i])
+		}
 	}
 }
 

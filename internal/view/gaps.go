@@ -8,7 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/memtable"
 )
 
-// Gaps is where scans have found keys without a row lately: so many deleted ones in a row that the next scan
+// Gaps is where scans have found keys without a row lately: so many in a row, deleted or newer than they see, that the next scan
 // is better told of them than made to pass them. Whoever takes the first of a queue out of it, again and again,
 // has all that were in front of it there. All methods may be called at once.
 type Gaps struct {
