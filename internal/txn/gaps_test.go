@@ -451,3 +451,53 @@ func TestOldSnapshotLeavesOutNewerRuns(t *testing.T) {
 		t.Errorf("a new snapshot has %d rows, want %d", got, n)
 	}
 }
+
+// TestTwoAgesDoNotCrawl: iterators of two ages, of two transactions or of one that has deleted something itself, take the
+// first of many keys in turn and pass what is deleted in front of it once each.
+func TestTwoAgesDoNotCrawl(t *testing.T) {
+	const n, turns = 3000, 20
+	for _, own := range []bool{false, true} {
+		e := openEngine(t, newWatchedFS(), 256<<20)
+		begin := func() *Tx {
+			tx, err := Begin(e, own)
+			check(t, err)
+			t.Cleanup(tx.Rollback) // Close waits for it
+			return tx
+		}
+		for i := range n + 1 {
+			check(t, Put(e, bucket, userKey(i), nil))
+		}
+		old := begin()
+		young := old
+		remove, put := func(i int) { check(t, Delete(e, bucket, userKey(i))) }, func(i int) { check(t, Put(e, bucket, userKey(i), nil)) }
+		if own {
+			remove, put = func(i int) { check(t, old.Delete(key(i))) }, func(i int) { check(t, old.Put(key(i), nil)) }
+		}
+		for i := range n {
+			remove(i)
+		}
+		if !own {
+			old = begin()
+		}
+		its := []*Iter{old.NewIter(bucket, base.PrefixEnd(bucket))}
+		its[0].First()
+		for i := range 3 * n { // more than is looked at for a gap
+			put(n + 1 + i)
+		}
+		if !own {
+			young = begin()
+		}
+		its = append(its, young.NewIter(bucket, base.PrefixEnd(bucket)))
+		for range turns {
+			for _, it := range its {
+				if !it.First() || !bytes.Equal(it.Key(), key(n)) {
+					t.Fatalf("first is %x, %v", it.Key(), it.Err())
+				}
+			}
+		}
+		passed := its[0].rows.TakePassed() + its[1].rows.TakePassed()
+		if t.Logf("own %v: %d keys passed", own, passed); passed > 4*n {
+			t.Error("they crawl")
+		}
+	}
+}

@@ -23,6 +23,7 @@ const (
 	longestGap  = 4 << 10 // bytes that the bounds of a gap may have at least, where there is memory those of two longest keys
 	boundsShare = 512     // between: one part in so many of what slices may pin
 	fewestKeys  = 8       // of a gap
+	fewRecords  = 64      // may be looked at again each time
 	recordsEach = 2       // records are looked at for each key of a gap, at most, rather than the keys walked
 )
 
@@ -65,9 +66,17 @@ func (g *gap) holds(key []byte) bool {
 	return bytes.Compare(g.low, key) <= 0 && (g.high == nil || bytes.Compare(key, g.high) < 0)
 }
 
-// within reports whether all of g is in [low, high).
-func (g *gap) within(low, high []byte) bool {
-	return bytes.Compare(low, g.low) <= 0 && (high == nil || g.high != nil && bytes.Compare(g.high, high) <= 0)
+// within reports whether all keys of g are in another gap, which holds at a sequence at which g does.
+func (g *gap) within(other *gap) bool {
+	return g.from <= other.upTo.Load() && other.from <= g.upTo.Load() &&
+		bytes.Compare(other.low, g.low) <= 0 && (other.high == nil || g.high != nil && bytes.Compare(g.high, other.high) <= 0)
+}
+
+// use notes that somebody is told of g.
+func (g *gap) use() {
+	if !g.used.Load() {
+		g.used.Store(true)
+	}
 }
 
 // Find returns a gap that holds key at a sequence, and about how many deleted keys it has. What happened between that
@@ -75,25 +84,29 @@ func (g *gap) within(low, high []byte) bool {
 // is not returned, nor one for which more than so many of them are to be looked at. cut is memory that Find needs.
 func (a *Gaps) Find(records Records, seq uint64, key []byte, mostRecords int, cut *Cut) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
+		if g := a.all[i].Load(); g != nil && g.from <= seq && seq <= g.upTo.Load() && g.holds(key) {
+			g.use()
+			return g.low, g.high, g.keys, true
+		}
+	}
+	for i := range a.all {
 		g := a.all[i].Load()
 		if g == nil || !g.holds(key) {
 			continue
 		}
 		*cut = Cut{At: key, Low: g.low, High: g.high}
-		most, n := uint64(g.keys*recordsEach), g.keys
-		upTo := g.upTo.Load()
-		if seq > upTo && seq-upTo > uint64(mostRecords) || seq < g.from && g.from-seq > uint64(mostRecords) {
-			continue
-		}
-		switch {
+		n := g.keys
+		most := uint64(min(n*recordsEach, mostRecords))
+		switch upTo := g.upTo.Load(); {
 		case seq < g.from: // what was deleted since may be a row
 			if g.from-seq > most || !records.Holds(seq, g.from) {
 				continue
 			}
-			cut.Changed(records, seq, g.from)
+			if cut.Changed(records, seq, g.from); cut.Holds() && g.from-seq > fewRecords {
+				a.add(newGap(cut.Low, cut.High, n, seq, upTo))
+			}
 		case seq > upTo:
 			if seq-upTo > most || !records.Holds(upTo, seq) {
-				a.all[i].CompareAndSwap(g, nil)
 				continue
 			}
 			if cut.Put(records, upTo, seq); cut.first != nil {
@@ -103,9 +116,7 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte, mostRecords int, cu
 			}
 		}
 		if cut.Holds() {
-			if !g.used.Load() {
-				g.used.Store(true)
-			}
+			g.use()
 			return cut.Low, cut.High, n, true
 		}
 	}
@@ -148,7 +159,8 @@ func (a *Gaps) Note(low, high []byte, keys int, seq uint64) {
 	}
 }
 
-// add puts a gap in the place of those that lie within it, or of none, or else of one that nobody has used lately.
+// add puts a gap in the place of those that lie within it, or of none, or else of one that nobody has used lately. One that
+// holds at other sequences stays: who looks at these would have to pass its keys again, and take the place in turn.
 func (a *Gaps) add(g *gap) {
 	if len(g.low)+len(g.high) > a.Longest {
 		return
@@ -160,7 +172,7 @@ func (a *Gaps) add(g *gap) {
 			if place < 0 {
 				place = i
 			}
-		case old.within(g.low, g.high):
+		case old.within(g):
 			if a.all[i].CompareAndSwap(old, nil) {
 				place = i
 			}

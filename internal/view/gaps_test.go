@@ -8,6 +8,7 @@ import (
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
+	"github.com/cairndb/cairn/internal/memtable"
 	"github.com/cairndb/cairn/internal/tree"
 )
 
@@ -72,13 +73,79 @@ func TestGapOfASnapshot(t *testing.T) {
 	}
 	later := stateOf(16, "x") // 15 is in a table
 	a.find(t, later, 16, "e", "")
-	if n, _ := a.count(); n != 0 {
-		t.Error("what may not hold any more is still there")
-	}
+	a.find(t, rs, 12, "e", "d m 100") // it is for others still
 	a.Note([]byte("d"), nil, 100, 15)
 	a.find(t, later, 16, "y", "x\x00  50") // to the end of all
 	a.find(t, later, 16, "x", "")
 	a.find(t, later, 16, "w", "d x 50")
+}
+
+// counted are records that count what is looked at.
+type counted struct {
+	*tree.State
+	n int
+}
+
+func (c *counted) Changes(after, upTo uint64, told memtable.Changed) {
+	c.n += int(upTo - after)
+	c.State.Changes(after, upTo, told)
+}
+
+// TestGapsOfTwoAges: who looks at an older snapshot and who looks at a newer one, between which not all records are there,
+// have a gap each, whoever notes it first, and whichever has the wider one.
+func TestGapsOfTwoAges(t *testing.T) {
+	rs := stateOf(16, "x", "y", "z") // 15 is in a table
+	for _, seqs := range [][]uint64{{9, 17}, {17, 9}} {
+		for _, high := range [][]string{{"m", "m"}, {"m", "n"}, {"n", "m"}} {
+			a := Gaps{Longest: longestGap}
+			for i, seq := range seqs {
+				a.Note([]byte("d"), []byte(high[i]), 100, seq)
+			}
+			for range 3 {
+				for i, seq := range seqs {
+					a.find(t, rs, seq, "e", "d "+high[i]+" 100")
+				}
+			}
+		}
+	}
+}
+
+// TestGapGrowsInItsPlace: what is noted where a gap holds already, and goes further, takes its place.
+func TestGapGrowsInItsPlace(t *testing.T) {
+	rs := stateOf(1, "x", "y", "z", "x")
+	a := Gaps{Longest: longestGap}
+	a.Note([]byte("d"), []byte("k"), 100, 1)
+	a.find(t, rs, 3, "e", "d k 100")
+	a.Note([]byte("d"), []byte("m"), 110, 3)
+	a.find(t, rs, 4, "e", "d m 110")
+	if n, _ := a.count(); n != 1 {
+		t.Errorf("%d gaps", n)
+	}
+}
+
+// TestOlderLooksOnce: what an older snapshot has found out of a gap that a newer one has noted, by a look at what was
+// written between them, is not looked for again, be it all of the gap or a part.
+func TestOlderLooksOnce(t *testing.T) {
+	var keys []string
+	for i := range 100 {
+		keys = append(keys, fmt.Sprintf("x%03d", i))
+	}
+	for _, c := range []struct{ changed, want string }{{"y", "d m 100"}, {"-g", "d g 100"}} {
+		rs := &counted{State: stateOf(1, append(keys, c.changed)...)}
+		a := Gaps{Longest: longestGap}
+		a.Note([]byte("d"), []byte("m"), 100, 101)
+		for range 5 {
+			low, high, keys, ok := a.Find(rs, 1, []byte("e"), math.MaxInt, new(Cut))
+			if got := fmt.Sprintf("%s %s %d", low, high, keys); !ok || got != c.want {
+				t.Errorf("a gap %q, want %q", got, c.want)
+			}
+		}
+		if rs.n != 100 {
+			t.Errorf("%d records were looked at", rs.n)
+		}
+		a.find(t, rs.State, 101, "l", "d m 100") // the newer one has all of it still
+		a.find(t, rs.State, 50, "e", c.want)     // between them it holds, too
+	}
 }
 
 // TestGapOfFewRecords: a gap for which more records are to be looked at than is worth it is not returned, and stays.
@@ -123,7 +190,8 @@ func TestGapIsCut(t *testing.T) {
 	}
 }
 
-// TestGapsAreFew: there are as many as there is room for, the ones that are used among them, none of which is within another.
+// TestGapsAreFew: there are as many as there is room for, the ones that are used among them, none of which is within another of
+// the same age.
 func TestGapsAreFew(t *testing.T) {
 	rs := stateOf(1, "x")
 	a := Gaps{Longest: longestGap}

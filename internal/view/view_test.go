@@ -28,7 +28,8 @@ func memtableOf(freed *bool, values ...string) *tree.State {
 // stateWith returns a State of one memtable with entries, one sequence each, from first on. It
 // calls free when that goes.
 func stateWith(free func(), first uint64, entries [][]byte) *tree.State {
-	const records, offset = 16, 64
+	const offset = 64
+	records := max(16, len(entries))
 	buf := append(make([]byte, offset), bytes.Join(entries, nil)...)
 	m := tree.NewMemory(nil, buf, make([]byte, tree.IndexBytes(len(buf), records)), records, func(*tree.Memory) { free() })
 	m.SetBase(first)
