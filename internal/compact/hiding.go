@@ -13,8 +13,9 @@ import (
 // that range deletes hide as a whole (tombstone.List.Hides).
 //
 // How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
-// frees only what one behind it will. An Account keeps what such merges have written in vain, and there are no more of them
-// while that is much and the store is written to.
+// frees only what one behind it will. An Account keeps what such merges have written in vain while the store was written to,
+// and there are no more of them while that is much. Where nobody has written for long it is neither asked nor told: what is
+// hidden would be owed for ever, each delete goes down once, and what comes next under load is not to wait for that.
 
 // freedShare: what a merge for the sake of deletes frees is at least one part in this many of what it rewrites.
 const freedShare = 2
@@ -57,7 +58,7 @@ func (p *picker) pushHiding() (job Job, ok bool) {
 	for level := 1; level < manifest.Bottom && !ok; level++ {
 		job, ok = p.cheapest(level, func(t *base.TableMeta) bool { return p.frees(level, []*base.TableMeta{t}) })
 	}
-	job.Hiding = ok
+	job.Hiding = ok && !p.in.Thorough
 	return forDeletes(job), ok
 }
 

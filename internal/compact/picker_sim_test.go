@@ -443,6 +443,42 @@ func TestSimDeletesInVainAreFew(t *testing.T) {
 	}
 }
 
+// What deletes hide goes whenever nobody has written for a second, once, and what that writes in vain is nothing that later deletes
+// have to wait for under load.
+func TestSimDeletesInVainWhileNobodyWrites(t *testing.T) {
+	s := smallRowsOverLarge(t)
+	before := s.total()
+	for range 200 {
+		for k := range uint64(60) { // of keys that are not there, in a small part of the store
+			s.delete(k*10 + 5)
+		}
+		s.flush()
+		s.settle(false)
+		s.settle(true)
+		s.in.Thorough = true
+		s.settle(true)
+		written := s.rewritten
+		if s.settle(true); s.rewritten > written {
+			t.Fatalf("%d bytes were written again though nobody had written", s.rewritten-written)
+		}
+		s.in.Thorough = false
+	}
+	if inVain, most := s.deletes.InVain(s.flushed), max(s.in.BaseBytes, before/vainStore)+before/4; inVain > most {
+		t.Errorf("%d bytes in vain are to be paid for, more than %d, of a store of %d: %v", inVain, most, before, s.reasons)
+	}
+	for k := range uint64(760) {
+		s.delete(k * 10)
+		s.put(k*10+1, 20)
+		if k%20 == 19 {
+			s.flush()
+			s.settle(false)
+		}
+	}
+	if s.total() > before*2/3 {
+		t.Errorf("%d bytes of %d are left under load, %d live", s.total(), before, s.live())
+	}
+}
+
 // Deletes free space under load also where most rows beside them are puts of something small.
 func TestSimDeletesAmongPutsFreeSpace(t *testing.T) {
 	for _, puts := range []int{0, 1, 2, 4} {
