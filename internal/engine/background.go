@@ -236,7 +236,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 		return true, nil
 	}
 	in := e.merger.Inputs(idle)
-	in.Thorough, in.InVain = thorough, e.deletes.InVain(e.events.FlushedBytes.Load())
+	in.Thorough, in.InVain = thorough, e.deletes.InVain(e.flushed())
 	job, ok := e.fitting.Pick(rs.Version, in, e.tight.Load() > 0)
 	if !ok && !idle && e.walked.Any() {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
@@ -276,8 +276,7 @@ func (e *Engine) ensureManifest() error {
 
 // runJob merges a job's tables, or moves them where nothing has to be rewritten. stop returns why it has to end.
 func (e *Engine) runJob(job *compact.Job, stop func() error) error {
-	start := time.Now()
-	edit := job.Edit()
+	start, edit := time.Now(), job.Edit()
 	var tables []*tree.Handle
 	var err error
 	if !job.Move {
@@ -291,7 +290,7 @@ func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 		e.merger.Withdraw(tables, err)
 		return err
 	}
-	e.deletes.Note(job, tree.SizeOf(tables), e.events.FlushedBytes.Load())
+	e.deletes.Note(job, tree.SizeOf(tables), e.flushed())
 	e.events.CompactedBytes.Add(tree.SizeOf(tables))
 	e.events.Emit(report.Event{Kind: report.EventCompaction, Level: job.OutLevel, Done: tree.SizeOf(tables), Duration: time.Since(start)})
 	signal(e.wake)

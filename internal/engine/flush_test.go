@@ -34,6 +34,25 @@ func largeCommit(t *testing.T, e *Engine, value byte, n int) {
 	}
 }
 
+// TestLargeTransactionsPayForDeletes: what was merged in vain for the sake of deletes is paid for by what large transactions flush,
+// as they do it themselves, like by any other flush.
+func TestLargeTransactionsPayForDeletes(t *testing.T) {
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 4<<20))
+	const vain = 128 << 10
+	e.merging.Lock()
+	e.deletes.Note(&compact.Job{Hiding: true, Inputs: []compact.Input{{Tables: []*base.TableMeta{{Size: vain}}}}}, vain, e.flushed())
+	e.merging.Unlock()
+	before := e.Stats().FlushedBytes
+	for i := byte(0); e.Stats().FlushedBytes < before+vain/4; i++ {
+		largeCommit(t, e, i, 4000)
+	}
+	e.merging.Lock()
+	defer e.merging.Unlock()
+	if left := e.deletes.InVain(e.flushed()); left > 0 {
+		t.Errorf("%d bytes of %d are still in vain after %d flushed", left, vain, e.Stats().FlushedBytes-before)
+	}
+}
+
 // heldLog writes when it is told to go on.
 type heldLog struct {
 	group.Log

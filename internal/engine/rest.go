@@ -23,11 +23,8 @@ const largeSegment = 8 << 20
 // restless reports whether memtables hold enough to be merged with the tables, which is little where
 // there is no space for another segment, or where that takes much that nobody needs.
 func (e *Engine) restless(rs *tree.State) bool {
-	if e.spaceShort.Load() { // what the active memtable deletes frees space once it is a table
-		return rs.LogBytes() > 0
-	}
-	if e.asleep.Load() && rs.LargestMemory() >= largeSegment {
-		return rs.LogBytes() > 0
+	if e.spaceShort.Load() || e.asleep.Load() && rs.LargestMemory() >= largeSegment {
+		return rs.LogBytes() > 0 // what the active memtable deletes frees space once it is a table
 	}
 	return e.pace.Restless(rs)
 }

@@ -25,9 +25,8 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 	s := report.Stats{
 		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
-		PointIndexes: e.budget.UsedBy(arena.ClassIndex),
-		Flushes:      e.events.Flushes.Load(), Compactions: e.events.Compactions.Load(),
-		CommittedBytes: e.events.CommittedBytes.Load(), FlushedBytes: e.events.FlushedBytes.Load() + e.tables.Private.Flushed.Load(),
+		PointIndexes: e.budget.UsedBy(arena.ClassIndex), Flushes: e.events.Flushes.Load(), Compactions: e.events.Compactions.Load(),
+		CommittedBytes: e.events.CommittedBytes.Load(), FlushedBytes: e.flushed(),
 		CompactedBytes: e.events.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load(),
 		HeapCopies: e.events.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery, Stalls: time.Duration(e.events.StallNanos.Load()),
 	}
@@ -39,6 +38,11 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 	s.AddState(rs)
 	e.addCommits(&s, rs)
 	return s
+}
+
+// flushed returns how many bytes flushes have written, those of large transactions included.
+func (e *Engine) flushed() int64 {
+	return e.events.FlushedBytes.Load() + e.tables.Private.Flushed.Load()
 }
 
 // addCommits adds what commits have written to the log, and the debt of compaction, what waits to be flushed
