@@ -176,50 +176,40 @@ func (rs *State) Entries() (n int64) {
 	return n
 }
 
-// mostRanges is how many range deletes of a memtable HiddenBytes looks at, and mostLooks at how many tables for all of them,
-// one that lies in several counted as often: commits may wait for it.
-const (
-	mostRanges = 256
-	mostLooks  = 1 << 14
-)
+// mostLooks is at about how many tables HiddenBytes looks, one as far from the next as others: commits may wait for it.
+const mostLooks = 256
 
-// HiddenBytes estimates how many bytes of tables memtables hide: those of tables that lie in a range delete, of the newest
-// that there are, and a row as large as others for each delete.
-func (rs *State) HiddenBytes() (n int64) {
-	deletes, looks, hidden := 0, 0, map[*base.TableMeta]bool{}
+// HiddenBytes estimates how many bytes of tables memtables hide: those of tables whose first and last key range deletes hide, one
+// or several, and a row as large as others for each delete.
+func (rs *State) HiddenBytes() int64 {
+	deletes, ranges := 0, []*Memory(nil)
 	for _, l := range rs.Layers {
 		if l.Mem == nil {
 			continue
 		}
-		deletes += l.Mem.Deletes()
-		if !l.Mem.HasRangeDeletes() {
+		if deletes += l.Mem.Deletes(); l.Mem.HasRangeDeletes() {
+			ranges = append(ranges, l.Mem)
+		}
+	}
+	if deletes == 0 && len(ranges) == 0 {
+		return 0
+	}
+	hides := func(key []byte) bool {
+		return slices.ContainsFunc(ranges, func(m *Memory) bool { return m.Cover(key, base.Visibility{Snapshot: base.MaxSeq}) > 0 })
+	}
+	n, every := 0, 1+rs.Version.NumTables()/mostLooks
+	rows, size, looked, hidden := uint64(0), int64(0), int64(0), int64(0)
+	for _, t := range rs.Version.Tables() {
+		rows, size = rows+t.Entries, size+t.Size
+		if n++; n%every != 0 {
 			continue
 		}
-		ranges := l.Mem.RangeDeletes()
-		for _, r := range ranges[max(0, len(ranges)-mostRanges):] {
-			for level := range manifest.NumLevels {
-				for _, t := range rs.Version.Overlapping(level, r.Low, r.High) {
-					if looks++; looks > mostLooks {
-						return n
-					}
-					if bytes.Compare(r.Low, t.Smallest) <= 0 && t.EndsBefore(r.High) && !hidden[t] {
-						hidden[t] = true
-						n += t.Size
-					}
-				}
-			}
+		if looked += t.Size; hides(t.Smallest) && hides(t.Largest) {
+			hidden += t.Size
 		}
 	}
-	if deletes == 0 {
-		return n
-	}
-	rows, size := uint64(0), int64(0)
-	for _, t := range rs.Version.Tables() {
-		if !hidden[t] {
-			rows, size = rows+t.Entries, size+t.Size
-		}
-	}
-	return n + int64(float64(size)*min(1, float64(deletes)/float64(max(rows, 1))))
+	share := float64(hidden)/float64(max(looked, 1)) + float64(deletes)/float64(max(rows, 1))
+	return int64(float64(size) * min(share, 1))
 }
 
 // OldestMemtable returns the memtable below all others, nil if there is none, or no state.
