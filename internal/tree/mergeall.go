@@ -49,7 +49,7 @@ func (rs *State) OfTables(n int64) int64 {
 
 // WorthMergingAll reports whether there are memtables, and so much in them and above
 // the last level that it would be merged into the last level anyway, and no more than
-// limit bytes in all.
+// limit bytes in all, tables as large as on the disk.
 func (rs *State) WorthMergingAll(limit int64) bool {
 	above := int64(0)
 	for _, l := range rs.Layers {
