@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
@@ -101,20 +102,33 @@ func (p *picker) tooSmall(j *Job) bool {
 	return totalBytes(j.Inputs[1].Tables) > int64(p.in.Multiplier)*totalBytes(j.Inputs[0].Tables)
 }
 
-// joinRuns picks the newest runs of level 0 to be merged into one, as long as each
-// is at most twice as large as those before it: so a row is rewritten a number of
-// times logarithmic in the size level 0 reaches.
-func (p *picker) joinRuns() (Job, bool) {
+// joinRuns picks the newest runs of level 0 to be merged into one, two of any size at least.
+func (p *picker) joinRuns() (Job, bool) { return p.join(p.newest(2, math.MaxInt64)) }
+
+// JoinSmall returns the job that joins the newest runs of level 0, if there are more than twice as many as make a merge
+// due, as far as one table holds them. It is for a store that may live too briefly for what is due: where each life adds
+// a run, level 0 has few tables for its bytes all the same.
+func JoinSmall(v *manifest.Version, in Inputs) (Job, bool) {
+	p := newPicker(v, in)
+	if len(v.L0) <= 2*p.in.L0Trigger {
+		return Job{}, false
+	}
+	return p.join(p.newest(1, p.in.TargetFileBytes))
+}
+
+// newest returns the newest runs of level 0, up to most bytes of them, as long as each but the first few is at most twice
+// as large as those before it: so a row is rewritten a number of times logarithmic in the size level 0 reaches.
+func (p *picker) newest(few int, most int64) []manifest.Run {
 	n, size := 0, int64(0)
 	for i := range p.v.L0 {
 		r := &p.v.L0[i]
-		if n >= 2 && r.Bytes() > 2*size || !p.readable(r.Tables) {
+		if n >= few && r.Bytes() > 2*size || size+r.Bytes() > most || !p.readable(r.Tables) {
 			break
 		}
 		size += r.Bytes()
 		n++
 	}
-	return p.join(p.v.L0[:n])
+	return p.v.L0[:n]
 }
 
 // joinSome picks the runs of level 0, each next to the one before, of which most can be merged into one

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -160,6 +161,49 @@ func TestSmallRunsAreJoinedInLevel0(t *testing.T) {
 	if job := mustPick(t, v, quiet(false)); job.OutLevel != 6 {
 		t.Fatalf("job %+v", job)
 	}
+}
+
+// TestRunsOfManyLivesAreJoined: a store that never lives long enough for what is due, and each of whose lives adds a run, has
+// few runs for its bytes, whether lives write a little, or much now and then, and what is joined is not joined all the time.
+func TestRunsOfManyLivesAreJoined(t *testing.T) {
+	const lives, full = 600, 1 << 20
+	for name, size := range map[string]func(life int) int64{
+		"little": func(int) int64 { return 100 },
+		"more":   func(int) int64 { return full / 12 },
+		"mixed":  func(life int) int64 { return 100 << (life * 7 % 16) },
+	} {
+		v, in, added, written, most := new(manifest.Version), quiet(false), int64(0), int64(0), 0
+		in.TargetFileBytes = full
+		for life := range lives {
+			run := manifest.Added{Run: uint64(life + 1), Table: tab(uint64(life+1), 0, 90, size(life))}
+			v = applied(t, v, &manifest.Edit{Added: []manifest.Added{run}})
+			added += run.Table.Size
+			if job, ok := JoinSmall(v, in); ok {
+				if job.Bytes() > full || job.Move || job.Bottommost || job.OutLevel != 0 {
+					t.Fatalf("%s: job %+v", name, job)
+				}
+				written += job.Bytes()
+				edit := job.Edit()
+				joined := tab(uint64(lives+life+1), 0, 90, job.Bytes())
+				joined.MaxSeq = job.OutRun
+				edit.Added = []manifest.Added{{Run: job.OutRun, Table: joined}}
+				v = applied(t, v, edit)
+			}
+			most = max(most, len(v.L0)-int(2*added/full))
+		}
+		if logs := bits.Len64(uint64(added)); most > 2*DefaultL0Trigger+logs/2 || written > added*int64(logs) {
+			t.Errorf("%s: up to %d runs, and %d of %d tables; %d bytes written to join %d", name, most, len(v.L0), lives, written, added)
+		}
+	}
+}
+
+func applied(t *testing.T, v *manifest.Version, edit *manifest.Edit) *manifest.Version {
+	t.Helper()
+	next, err := v.Apply(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
 // TestRoom: where there is not space for the merge that is due, or for that of all, as many runs as there

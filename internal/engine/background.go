@@ -41,11 +41,7 @@ func (e *Engine) startBackground() {
 		loops = append(loops, e.flusher, e.compactor, e.keeper, syncer)
 	}
 	for _, loop := range loops {
-		e.background.Add(1)
-		go func() {
-			defer e.background.Done()
-			loop()
-		}()
+		e.background.Go(loop)
 	}
 }
 
@@ -247,9 +243,6 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if err := e.ensureManifest(); err != nil {
-		return false, err
-	}
 	job.Quick = !idle && e.tables.HasQuick() && (rs.TableBytes() <= tree.RestMerge || rs.Lags(e.cfg.WaitingBytes()))
 	return true, e.runJob(&job, e.mustStop)
 }
@@ -274,8 +267,12 @@ func (e *Engine) ensureManifest() error {
 	return nil
 }
 
-// runJob merges a job's tables, or moves them where nothing has to be rewritten. stop returns why it has to end.
+// runJob merges a job's tables, or moves them where nothing has to be rewritten, and begins a manifest if there is none. stop
+// returns why it has to end.
 func (e *Engine) runJob(job *compact.Job, stop func() error) error {
+	if err := e.ensureManifest(); err != nil {
+		return err
+	}
 	start, edit := time.Now(), job.Edit()
 	var tables []*tree.Handle
 	var err error

@@ -93,8 +93,5 @@ func (e *Engine) compactRange(ctx context.Context, asked compact.Asked) (bool, e
 	if !ok {
 		return false, nil
 	}
-	if err := e.ensureManifest(); err != nil {
-		return false, err
-	}
 	return true, e.runJob(&job, func() error { return cmp.Or(ctx.Err(), e.mustStop()) })
 }

@@ -204,7 +204,11 @@ func (e *Engine) load(state *manifest.State, names []string) (err error) {
 			return err
 		}
 	}
-	return directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil)
+	err = directory.Clean(e.cfg.FS, e.cfg.Dir, e.ledger.Opened, names, nil)
+	if replayed && err == nil {
+		e.joinRuns()
+	}
+	return err
 }
 
 func (e *Engine) openTables(state *manifest.State) error {
