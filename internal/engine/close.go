@@ -30,6 +30,9 @@ func (e *Engine) close() error {
 // shutDown brings a writable store to rest.
 func (e *Engine) shutDown() error {
 	c := &e.commit
+	if e.recovery.Duration > 0 && e.merger.DueAtClose() {
+		_ = e.ensureManifest() // for what recovery has written, too; where that cannot be had it can wait
+	}
 	c.mu.Lock()
 	for c.queue.Leading() || c.preparing {
 		c.hurry.Store(true)
@@ -106,7 +109,7 @@ func (e *Engine) settle() (err, unmerged error) {
 	if !e.ledger.Live() {
 		return nil, unmerged // nothing was written since Open
 	}
-	for debt := e.merger.Debt(); unmerged == nil && debt > 0 && debt <= e.State().CloseMerge(); debt = e.merger.Debt() {
+	for unmerged == nil && e.merger.DueAtClose() {
 		did, err := e.compactOnce(true, false)
 		if reserve.IsFull(err) {
 			return nil, nil // it can wait

@@ -8,6 +8,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/directory"
+	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -104,5 +105,33 @@ func TestOpenThatCannotJoinRuns(t *testing.T) {
 		e = openBriefly(t, left)
 		holdsLives(t, e, lives)
 		die(e, left)
+	}
+}
+
+// TestCloseMergesWhatOpenHasWritten: Close does what is owed also where only recovery has written something.
+func TestCloseMergesWhatOpenHasWritten(t *testing.T) {
+	const lives = 6
+	disk := memfs.New()
+	for life := range lives {
+		disk = die(live(t, life, disk, func(*Engine) {}), disk)
+	}
+	e := openBriefly(t, disk)
+	if runs := len(e.State().Version.L0); runs != lives {
+		t.Fatalf("%d runs", runs)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	state, err := manifest.Recover(disk, "/db", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := state.Version.NumTables(); n != 1 || !state.NoLog() {
+		t.Errorf("Close left %d tables of %d lives", n, lives)
+	}
+	e = openBriefly(t, disk)
+	holdsLives(t, e, lives)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

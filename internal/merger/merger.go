@@ -65,6 +65,12 @@ func (m *Merger) Debt() int64 {
 	return compact.Debt(m.View.State().Version, m.Inputs(true))
 }
 
+// DueAtClose reports whether compactions owe something, and not more than Close does.
+func (m *Merger) DueAtClose() bool {
+	debt := m.Debt()
+	return debt > 0 && debt <= m.View.State().CloseMerge()
+}
+
 // Flush writes sealed memtables, the newest first, to a run of level 0: no table if they are empty.
 // oldest is the layer of the last, in rs. read is called when all of them has been read.
 func (m *Merger) Flush(mems []*tree.Memory, rs *tree.State, oldest *tree.Layer, read func()) ([]*tree.Handle, error) {
