@@ -96,6 +96,9 @@ func (l *Ledger) note(err error) error {
 // Record makes a new log segment known, without a sync if it is provisional. If it is not, those
 // before it must have been confirmed. The first one begins a new manifest. The lock is held.
 func (l *Ledger) Record(seg manifest.Segment, provisional bool) error {
+	if seg.Num > manifest.MaxSegmentNum {
+		return fmt.Errorf("%w: the numbers of log segments are used up: the store takes no more commits, but can be read and copied to a new one", base.ErrLimit)
+	}
 	if l.log == nil {
 		return l.begin(seg, provisional)
 	}

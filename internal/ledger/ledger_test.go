@@ -163,6 +163,38 @@ func TestSealReports(t *testing.T) {
 	}
 }
 
+// TestSegmentNumbersEnd: where there is no number left for a log segment that is a limit, and not damage, for the first one after
+// Open and for a later one; nothing is recorded.
+func TestSegmentNumbersEnd(t *testing.T) {
+	s := newStore(t)
+	ends := func() {
+		t.Helper()
+		s.Lock()
+		defer s.Unlock()
+		s.next = manifest.MaxSegmentNum + 1
+		for _, provisional := range []bool{false, true} {
+			err := s.Record(manifest.Segment{Num: s.NewNum(), File: base.NewID()}, provisional)
+			if !errors.Is(err, base.ErrLimit) || errors.Is(err, base.ErrCorrupt) || s.poisoned != nil {
+				t.Errorf("provisional %v: %v; poisoned: %v", provisional, err, s.poisoned)
+			}
+		}
+	}
+	ends()
+	if n := len(s.State().Segments); n != 1 {
+		t.Errorf("%d segments are recorded", n)
+	}
+	opened := s.State()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Ledger = Ledger{FS: s.FS, Dir: s.Dir, Obsolete: s.Obsolete, Poison: s.Poison, Edited: s.Edited}
+	s.Start(opened, 0)
+	ends()
+	if s.Live() {
+		t.Error("there is a manifest without a segment")
+	}
+}
+
 // TestConfirm: segments are provisional until names and records are durable, and after that what is
 // damaged of the records is not a torn tail.
 func TestConfirm(t *testing.T) {
