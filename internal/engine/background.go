@@ -248,12 +248,13 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 }
 
 // ensureManifest makes sure that edits can be written: a store opened clean has
-// no live manifest before its first log segment. None is begun for a merge when the store is closing.
+// no live manifest before its first log segment, and a poisoned one writes none. None is begun for a merge when the store is
+// closing.
 func (e *Engine) ensureManifest() error {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !e.ledger.Live() {
+	for c.failed != nil || !e.ledger.Live() {
 		if c.closing && c.failed == nil {
 			return merger.ErrGivenUp
 		}

@@ -24,15 +24,18 @@ func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, from *tree.
 // recorded is an edit that the manifest has, and where the log starts since.
 type recorded struct{ ordinal, logStart uint64 }
 
-// record makes an edit durable and then visible.
+// record makes an edit durable and then visible, unless the store is poisoned.
 func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*tree.Layer) (done recorded, err error) {
 	e.ledger.Lock()
 	defer e.ledger.Unlock()
 	c := &e.commit
-	if len(flushed) > 0 {
-		c.mu.Lock()
+	c.mu.Lock()
+	if err = c.failed; len(flushed) > 0 {
 		edit.LogStart = e.logStartWithout(flushed)
-		c.mu.Unlock()
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return done, err
 	}
 	ordinal, err := e.ledger.Append(edit)
 	if err != nil {

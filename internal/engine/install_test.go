@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -119,5 +122,33 @@ func TestRetiredByAnother(t *testing.T) {
 				t.Errorf("%d files are kept open, there are %d segments", used, segments)
 			}
 		})
+	}
+}
+
+// TestPoisonedInstallsNothing: on a store that was poisoned meanwhile no flush or merge is recorded, and none is begun;
+// Compact says so. It returned nil, and merged.
+func TestPoisonedInstallsNothing(t *testing.T) {
+	disk := faultfs.New(memfs.New())
+	e := mustOpen(t, config.Config{Dir: "/db", FS: disk, Memory: 4 << 20})
+	for range 2 { // two runs, and nothing in memory
+		for _, key := range []string{"a", "b"} {
+			if err := commitOne(e, base.KindPut, []byte(key), make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := e.flushAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.poisonNow(syscall.EIO)
+	changes := disk.Add(faultfs.Rule{Kinds: faultfs.Create | faultfs.Write | faultfs.Remove, Name: "[0-9M]*[0-9t]"})
+	if err := e.install(&manifest.Edit{}, nil, &tree.Check{}); !errors.Is(err, base.ErrPoisoned) {
+		t.Errorf("install: %v, want ErrPoisoned", err)
+	}
+	if err := e.Compact(t.Context(), nil, nil); !errors.Is(err, base.ErrPoisoned) {
+		t.Errorf("Compact: %v, want ErrPoisoned", err)
+	}
+	if n := changes.Seen(); n > 0 {
+		t.Errorf("%d changes to tables and manifests", n)
 	}
 }

@@ -4,7 +4,7 @@
 // # Invariants
 //
 // Of docs/INVARIANTS.md: E4 (a log segment is recorded before it is used, and either durable as a
-// whole by then or provisional), E11 (a new store is named after its directory).
+// whole by then or provisional), E6 (a failed sync of the directory is never retried), E11 (a new store is named after its directory).
 //
 // # Concurrency
 //
@@ -41,6 +41,36 @@ type Ledger struct {
 	next        uint64        // number of the next file
 	live        atomic.Bool   // log is not nil
 	provisional atomic.Uint64 // number of the first provisional log segment, 0: none
+	names       names
+}
+
+// names are those in the store's directory: whoever makes some durable, a manifest's included, does it here.
+type names struct {
+	sync.Mutex
+	lost error // of a sync that failed: the next one may say nothing of what it has lost (E6)
+}
+
+// namesFS is the file system for manifests.
+type namesFS struct {
+	vfs.FS
+	l *Ledger
+}
+
+// SyncDir is that of the store's directory, the only one where manifests are.
+func (n namesFS) SyncDir(string) error { return n.l.syncNames() }
+
+// syncNames is the only sync of the directory of an open store: none comes after one that failed, nor beside it.
+func (l *Ledger) syncNames() error {
+	l.names.Lock()
+	defer l.names.Unlock()
+	if l.names.lost != nil {
+		return l.names.lost
+	}
+	err := l.FS.SyncDir(l.Dir)
+	if !errors.Is(err, vfs.ErrNotAttempted) {
+		l.names.lost = err
+	}
+	return err
 }
 
 // Start begins with what Open found, the next file's number being next.
@@ -122,7 +152,7 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 	if err != nil {
 		return base.Locate(err, base.FilePath(l.Dir, base.FileManifest, l.Opened.Manifest), -1)
 	}
-	log, err := manifest.CreateWhen(l.Parents, l.FS, l.Dir, l.Store, l.NewNum(), first.Snapshot())
+	log, err := manifest.CreateWhen(l.Parents, namesFS{l.FS, l}, l.Dir, l.Store, l.NewNum(), first.Snapshot())
 	if err != nil {
 		return l.note(err)
 	}
@@ -166,9 +196,9 @@ func (l *Ledger) Confirm(last uint64) error {
 }
 
 // SyncDir makes the entries of the store's directory durable, wherever that is by now. A failure is final,
-// like that of a file's sync, unless the sync was not even attempted.
+// like that of a file's sync, whoever has met it, unless the sync was not even attempted.
 func (l *Ledger) SyncDir() error {
-	err := l.FS.SyncDir(l.Dir)
+	err := l.syncNames()
 	switch {
 	case err == nil:
 		return nil

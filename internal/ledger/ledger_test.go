@@ -12,6 +12,7 @@ import (
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
@@ -266,6 +267,33 @@ func TestConfirmFails(t *testing.T) {
 		}
 		if state, _ := s.onDisk(t); state.FirstProvisional() != 1 {
 			t.Errorf("%v: on disk the first provisional is %d", kind, state.FirstProvisional())
+		}
+	}
+}
+
+// TestFailedSyncOfTheDirectoryIsRemembered: none is asked for again once one has failed, of tables' names or of manifests':
+// it may say nothing of what the first has lost. One that was not attempted is.
+func TestFailedSyncOfTheDirectoryIsRemembered(t *testing.T) {
+	syncs := map[string]func(s *store) error{
+		"names":          (*store).SyncDir,
+		"a new manifest": func(s *store) error { _, err := s.Seal(7); return err },
+	}
+	for first, fail := range syncs {
+		for then, again := range syncs {
+			s := newStore(t)
+			s.append(t, &manifest.Edit{LogStart: manifest.NoLog(s.Next())}) // it rests: the seal begins a manifest
+			s.append(t, &manifest.Edit{LogStart: s.record(t, false) + 1})
+			s.faults.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Do: faultfs.Fail(vfs.ErrNotAttempted)})
+			if err := s.SyncDir(); !errors.Is(err, vfs.ErrNotAttempted) || errors.Is(err, base.ErrPoisoned) {
+				t.Fatalf("not attempted: %v", err)
+			}
+			failed := s.faults.Add(faultfs.Rule{Kinds: faultfs.SyncDir, Do: faultfs.Fail(syscall.EIO)})
+			if err := fail(s); !errors.Is(err, base.ErrPoisoned) || failed.Fired() != 1 {
+				t.Fatalf("%s: %v", first, err)
+			}
+			if err := again(s); !errors.Is(err, base.ErrPoisoned) || !errors.Is(err, syscall.EIO) || failed.Seen() != 1 {
+				t.Errorf("%s, then %s: %v, %d syncs of the directory", first, then, err, failed.Seen())
+			}
 		}
 	}
 }
