@@ -2,6 +2,7 @@ package group
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -138,7 +139,7 @@ func (q *Queue) lead(c *Commit) {
 	q.Lock.Lock()
 	switch {
 	case err != nil:
-		q.Log.WriteFailed(round, err)
+		q.Log.WriteFailed(slices.Clip(round), err) // to which those behind it may be appended, but not here: only whole is cleared
 	case syncErr != nil:
 		q.Log.SyncFailed(round, syncErr)
 	default:

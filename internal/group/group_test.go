@@ -206,6 +206,47 @@ func TestLead(t *testing.T) {
 	}
 }
 
+// TestFailedRoundKeepsNoCommit: what takes the commits behind a round along when it fails leaves none of them in the arrays that
+// rounds are gathered in: whatever refers to a commit would never be found by the collector.
+func TestFailedRoundKeepsNoCommit(t *testing.T) {
+	l := newFakeLog()
+	add := func(n int) {
+		for range n {
+			l.appended++
+			l.q.Add(&Commit{Last: l.appended})
+		}
+	}
+	l.mu.Lock()
+	for range 2 { // there are two arrays, with room
+		add(7)
+		l.q.Lead()
+	}
+	add(1)
+	l.writing, l.writeErr = make(chan struct{}), errors.New("write")
+	l.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.q.Lead()
+	}()
+	l.await(t, func() bool { return l.q.Leading() })
+	l.mu.Lock()
+	add(6)
+	l.mu.Unlock()
+	close(l.writing)
+	<-ended
+	if got := l.calls[len(l.calls)-1]; got != "write failed: 1, behind them 6" {
+		t.Fatal(got)
+	}
+	for i, c := range l.q.spare[:cap(l.q.spare)] {
+		if c != nil {
+			t.Errorf("commit %d is still referred to, at %d", c.Last, i)
+		}
+	}
+}
+
 // Every commit of many goroutines has its outcome, in the order of the sequences, and syncs are shared.
 func TestManyCommit(t *testing.T) {
 	l := newFakeLog()
