@@ -95,7 +95,7 @@ func TestForgottenInACall(t *testing.T) {
 					}
 					for range 3 {
 						runtime.GC()
-						time.Sleep(time.Millisecond) // finalizers
+						time.Sleep(time.Millisecond) // cleanups
 					}
 					reads++
 					open += db.Stats().OpenTransactions
@@ -183,7 +183,7 @@ func TestEndedAtOnce(t *testing.T) {
 		}
 	})
 	committed := 0
-	for i := range 2000 {
+	for i := range 500 {
 		tx, err := db.Begin(true)
 		check(t, err)
 		check(t, tx.Put(b("n"), fmt.Append(nil, i)))
@@ -248,4 +248,32 @@ func TestIteratorsKnowThatTheirTransactionEnded(t *testing.T) {
 		check(t, end.Err())
 		check(t, end.Close())
 	}
+}
+
+// TestCloseInAFinalizer: a finalizer may close the store, one with a transaction that was forgotten, too, though no other finalizer
+// runs until it has closed it: Close never returned.
+func TestCloseInAFinalizer(t *testing.T) {
+	db, err := cairn.Open("/db", inMemory(nil))
+	check(t, err)
+	tx, err := db.Begin(false)
+	check(t, err)
+	closed := make(chan error, 1)
+	runtime.SetFinalizer(&struct{ db *cairn.DB }{db}, func(any) { closed <- db.Close() })
+	for range 1000 {
+		if runtime.GC(); errors.Is(db.Sync(), cairn.ErrClosed) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	runtime.KeepAlive(tx) // and is forgotten, with Close waiting for it
+	for range 1000 {
+		runtime.GC()
+		select {
+		case err := <-closed:
+			check(t, err)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Fatal("Close has not returned")
 }

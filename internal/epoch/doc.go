@@ -70,6 +70,6 @@
 //
 // A slot lives from Register to Release; one that is dropped without Release
 // is lost for good and is scanned for ever, so owners that are pooled and may be
-// dropped by the garbage collector (sync.Pool) need a finalizer that does. A domain needs no closing;
+// dropped by the garbage collector (sync.Pool) need a cleanup that does. A domain needs no closing;
 // what is still queued when it is dropped never runs.
 package epoch

@@ -13,20 +13,22 @@ import (
 type Reader struct {
 	key  []byte
 	Slot *epoch.Slot
-	of   *tree.State // in which the snapshot is read, with a reference, if the view follows
-	Kept any         // what whoever had it before has left with it, for whoever knows what that is
+	of   **tree.State // in which the snapshot is read, with a reference, if the view follows; else nil
+	Kept any          // what whoever had it before has left with it, for whoever knows what that is
 }
 
 func newReader(epochs *epoch.Domain) *Reader {
-	r := &Reader{Slot: epochs.Register()}
+	slot, of := epochs.Register(), new(*tree.State)
+	r := &Reader{Slot: slot, of: of}
 	// The pool drops readers at will, and the collector finds those of snapshots that were never ended: their slots go
-	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off.
-	runtime.SetFinalizer(r, func(r *Reader) {
-		if r.of != nil {
-			epochs.Later(r.of.Unref)
+	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off. No finalizer does
+	// it: it would have to wait for that of somebody who calls Close.
+	runtime.AddCleanup(r, func(slot *epoch.Slot) {
+		if *of != nil {
+			epochs.Later((*of).Unref)
 		}
-		r.Slot.Release()
-	})
+		slot.Release()
+	}, slot)
 	return r
 }
 
@@ -94,15 +96,15 @@ func (v *View) followedSnapshot() (r *Reader, seq uint64, of *tree.State, err er
 	v.pair.Lock()
 	defer v.pair.Unlock()
 	seq = r.Slot.BeginSnapshot(&v.visible)
-	r.of = v.Acquire(r.Slot)
-	return r, seq, r.of, nil
+	*r.of = v.Acquire(r.Slot)
+	return r, seq, *r.of, nil
 }
 
 // EndSnapshot ends the snapshot that BeginSnapshot began. The reader is to be given back with Done.
 func (v *View) EndSnapshot(r *Reader) {
-	if r.of != nil {
-		r.of.Unref()
-		r.of = nil
+	if *r.of != nil {
+		(*r.of).Unref()
+		*r.of = nil
 	}
 	r.Slot.ClearSnapshot()
 	v.released()

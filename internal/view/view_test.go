@@ -219,7 +219,7 @@ func TestForgottenSnapshot(t *testing.T) {
 		}()
 		for v.Held() > 0 {
 			runtime.GC()
-			time.Sleep(time.Millisecond) // finalizers
+			time.Sleep(time.Millisecond) // cleanups
 		}
 		if v.Epochs.Collect(); !freed[0] || freed[1] {
 			t.Errorf("%s: gone are %v", name, freed)
