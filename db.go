@@ -49,7 +49,8 @@ func Open(dir string, opts *Options) (*DB, error) {
 // Close waits until open transactions have ended (in the function of a View or an Update it
 // would wait for itself, for ever), writes what is in memory to tables, merges them if there is
 // not too much to merge (up to 256 MiB, or all of it where memory holds as much as tables do),
-// and releases everything. It is quick rather than
+// and releases everything. It waits for calls that are under way, too: a Verify or Compact ends sooner if its
+// ctx does. It is quick rather than
 // thorough: see Balanced. It reports what it could not do itself (of what went wrong in the background
 // Stats and OnEvent tell, of files that could not be removed, too: the next Open does that), and, when everything
 // is done, with ErrTxForgotten, that a transaction was never ended. Log files
