@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"runtime"
 	"sync"
@@ -143,8 +144,9 @@ func TestZerosBesideOnDisk(t *testing.T) {
 	var stop atomic.Bool
 	others.Go(func() {
 		for !stop.Load() {
-			check(t, s.WriteOut())
-			check(t, s.Sync())
+			if err := cmp.Or(s.WriteOut(), s.Sync()); err != nil {
+				t.Error(err)
+			}
 			time.Sleep(time.Millisecond)
 		}
 	})
