@@ -63,7 +63,7 @@ func (o *File) Flush() error {
 			err = io.ErrShortWrite
 		}
 		if err != nil {
-			return fmt.Errorf("cairn: write %s at offset %d: %w", o.name, o.written, err)
+			return fmt.Errorf("write %s at offset %d: %w", o.name, o.written, err)
 		}
 		o.written += int64(n)
 		b = b[n:]
@@ -84,7 +84,7 @@ func (o *File) Finish() error {
 		return err
 	}
 	if err := o.f.Sync(); err != nil {
-		return fmt.Errorf("cairn: sync %s: %w", o.name, err)
+		return fmt.Errorf("sync %s: %w", o.name, err)
 	}
 	return o.Close()
 }
@@ -99,7 +99,7 @@ func (o *File) Close() error {
 	}
 	o.Buf = nil
 	if err := o.f.Close(); err != nil {
-		return fmt.Errorf("cairn: close %s: %w", o.name, err)
+		return fmt.Errorf("close %s: %w", o.name, err)
 	}
 	return nil
 }

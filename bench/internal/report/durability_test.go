@@ -53,7 +53,7 @@ func TestTextShowsDurability(t *testing.T) {
 	if err := Text(&out, countedSample()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DURABILITY", "could not be counted [1]", "! some commits (8/1/1) [2]", "[1] rival: no tracer here", "[2] liar: NOT SYNCED", "a workload; 2 rounds", "2 rounds of a workload (up to 2)"} {
+	for _, want := range []string{"DURABILITY", "could not be counted [1]", "! some commits (8/1/1) [2]", "[1] rival: no tracer here", "[2] liar: NOT SYNCED", "a workload; 2 rounds", "2 rounds of a workload, in 2 turns"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

@@ -115,7 +115,7 @@ func (p *printer) conditions() {
 		p.line("             THIS FILE SYSTEM IS MEMORY: syncs cost nothing here; use -dir for a real disk")
 	}
 	p.line("  data       seed %d; %s; snappy %.2fx in 4 KiB blocks, %.2fx in 32 KiB blocks", d.Seed, DataText(d), d.Snappy4K, d.Snappy32K)
-	p.line("  rounds     %s of a workload (up to %d), interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", Rounds(p.tables...), p.run.Rounds, not(p.run.Settled))
+	p.line("  rounds     %s of a workload, in %d turns, interleaved, starting engine rotated, one process per cell, dirty pages %swritten back between cells", Rounds(p.tables...), p.run.Rounds, not(p.run.Settled))
 	if p.run.Stopped != "" {
 		p.line("             only %s", p.run.Stopped)
 	}

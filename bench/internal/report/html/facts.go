@@ -60,7 +60,7 @@ func optionsOf(run *result.Run, tables []report.Table) []term {
 		{"command", strings.Join(run.Command, " ")},
 		{"started", run.Started.UTC().Format("2006-01-02 15:04:05 UTC")},
 		{"took", report.Took(run)},
-		{"rounds", fmt.Sprintf("%s of a workload (up to %d), interleaved, starting engine rotated, one process per cell", report.Rounds(tables...), run.Rounds)},
+		{"rounds", fmt.Sprintf("%s of a workload, in %d turns, interleaved, starting engine rotated, one process per cell", report.Rounds(tables...), run.Rounds)},
 		{"between cells", "dirty pages are written back"},
 		{"data", fmt.Sprintf("seed %d; %s; snappy %.2f× in blocks of 4 KiB, %.2f× in blocks of 32 KiB", d.Seed, report.DataText(d), d.Snappy4K, d.Snappy32K)},
 		{"memory figures", "peak RSS is of the whole process, of which " + report.BeforeOpening(run) + " are the laboratory, its data and keys"},
