@@ -60,8 +60,9 @@ var (
 	// ErrFormatTooNew: a file was written by a later version. Nothing was changed.
 	ErrFormatTooNew = base.ErrFormatTooNew
 	// ErrLimit: open snapshots keep more versions of one long key than a table has room for, which passes once they are
-	// closed; or the manifest would be too large, for the number of tables and the length of their keys; or file numbers have
-	// reached 2^32 (docs/LIMITS.md). Nothing is lost, and all can be read.
+	// closed; or the manifest would be too large, for the number of tables and the length of their keys, or what the log says of
+	// the tables of one transaction, whose writes fail from then on; or file numbers have reached 2^32 (docs/LIMITS.md). Nothing
+	// is lost, and all can be read.
 	ErrLimit = base.ErrLimit
 	// ErrInvalidOption: Options has a value out of its range.
 	ErrInvalidOption = base.ErrInvalidOption

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
@@ -13,12 +12,10 @@ import (
 )
 
 // CommitIngest makes private runs, oldest first, one commit. It begins a segment,
-// so that its place in the order of sequences is one between memtables.
+// so that its place in the order of sequences is one between memtables. Their description, as tree.IngestBytes has it,
+// takes no more than a frame of frame.MaxShortBytes.
 func (e *Engine) CommitIngest(w *Write, runs []*tree.Run) (uint64, error) {
 	need := tree.IngestBytes(runs)
-	if need > frame.MaxShortBytes {
-		return 0, fmt.Errorf("%w: the description of the transaction's tables takes %d bytes", base.ErrValueTooLarge, need)
-	}
 	tables, err := e.tables.OpenIngested(runs)
 	if err != nil {
 		return 0, reserve.SpaceError(err)

@@ -431,3 +431,34 @@ func large(t *testing.T) {
 		t.Skip("large; make test runs it")
 	}
 }
+
+// TestTransactionWithTooLongKeys: that the tables of a transaction could not be described in one commit was told by Commit, after
+// all the work, as a value that is too large.
+func TestTransactionWithTooLongKeys(t *testing.T) {
+	old := mostDescribed
+	mostDescribed = 256 << 10
+	t.Cleanup(func() { mostDescribed = old })
+	e := openEngine(t, newWatchedFS(), 1<<20)
+	tx, err := Begin(e, true)
+	check(t, err)
+	defer tx.Rollback()
+	long := bytes.Repeat([]byte("k"), 60_000)
+	put := func(i int) error { return tx.Put(append(key(i), long...), nil) }
+	n := 0
+	for ; err == nil && n < 1000; n++ {
+		err = put(n * 7919 % 1000)
+	}
+	if !errors.Is(err, base.ErrLimit) || errors.Is(err, base.ErrValueTooLarge) {
+		t.Fatalf("after %d keys of 60 KB: %v", n, err)
+	}
+	if _, err := tx.Commit(); !errors.Is(err, base.ErrLimit) {
+		t.Fatalf("commit: %v", err)
+	}
+	tx, err = Begin(e, true)
+	check(t, err)
+	for i := range n / 2 {
+		check(t, put(i))
+	}
+	_, err = tx.Commit()
+	check(t, err)
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/iterator"
 	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/reserve"
@@ -47,6 +48,19 @@ func (tx *Tx) addSpill(s *spill) error {
 		if err := tx.mergeSpills(n - spillFan); err != nil {
 			return err
 		}
+	}
+	return fits(tx.private())
+}
+
+// mostDescribed is how many bytes the description of a transaction's tables may take, which is one frame of the log.
+// Tests change it.
+var mostDescribed = frame.MaxShortBytes
+
+// fits returns an error if private runs cannot be committed, because there are too many tables with too long keys. The write that
+// goes beyond is told, so that not all of the work is done in vain.
+func fits(private []*tree.Run) error {
+	if n := tree.IngestBytes(private); n > mostDescribed {
+		return fmt.Errorf("%w: the transaction's keys are too long for its size: the bounds of its tables take %d bytes, and one commit has room for %d", base.ErrLimit, n, mostDescribed)
 	}
 	return nil
 }

@@ -123,10 +123,19 @@ func (tx *Tx) commitSpilled() (uint64, error) {
 	if len(tx.spills) == 0 {
 		return tx.snapshot, nil
 	}
-	w := &engine.Write{Count: len(tx.spills), Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot}
+	runs := tx.private()
+	if err := fits(runs); err != nil {
+		return 0, err
+	}
+	w := &engine.Write{Count: len(runs), Durable: tx.durable, Reads: &tx.reads, Snapshot: tx.snapshot}
+	return tx.e.CommitIngest(w, runs)
+}
+
+// private returns the private runs, oldest first.
+func (tx *Tx) private() []*tree.Run {
 	runs := make([]*tree.Run, len(tx.spills))
 	for i, s := range tx.spills {
 		runs[i] = &s.Run
 	}
-	return tx.e.CommitIngest(w, runs)
+	return runs
 }
