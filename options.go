@@ -71,7 +71,8 @@ type Options struct {
 	//
 	// To read beside a writer takes Linux and a local file system: ext2 to ext4,
 	// XFS, tmpfs, or overlayfs over one of them. Elsewhere a store has one writer or any number of
-	// readers, and Open returns a *LockedError.
+	// readers, and Open returns a *LockedError; so do reads of a copy that had no lock file when it was opened,
+	// as long as somebody writes it who came later.
 	ReadOnly bool
 
 	// Durability of commits that do not choose their own (Tx.SetDurability).

@@ -575,3 +575,85 @@ func TestReaderThatCannotKeepUpLetsGo(t *testing.T) {
 		t.Errorf("%d files were open when it had looked %d times, %d before", most, looks, before)
 	}
 }
+
+// copied returns a store in memory in which "a" is "1", that nobody has open and that has no lock file.
+func copied(t *testing.T) *memfs.FS {
+	t.Helper()
+	m := memfs.New()
+	m.StopJournal()
+	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "1")
+	check(t, w.Close())
+	check(t, m.Remove("/db/LOCK"))
+	return m
+}
+
+// TestReaderOfACopyWithoutLock: who had opened a store without a lock file was never told of a writer that came later, nor let go
+// of what that had replaced.
+func TestReaderOfACopyWithoutLock(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the writer has closed %v", closed), func(t *testing.T) {
+			m := copied(t)
+			r := openAt(t, "/db", &cairn.Options{FS: m, ReadOnly: true, Memory: 4 << 20})
+			idle := openAt(t, "/db", &cairn.Options{FS: m, ReadOnly: true, Memory: 4 << 20})
+			wantValue(t, r, "a", "1")
+			before, err := r.Begin(false)
+			check(t, err)
+			defer before.Rollback()
+			w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+			put(t, w, "a", "2")
+			if closed {
+				check(t, w.Close())
+			}
+			var reading sync.WaitGroup
+			for range 4 {
+				reading.Go(func() {
+					if v, err := r.Get(b("a")); string(v) != "2" || err != nil {
+						t.Errorf("a is %q, %v", v, err)
+					}
+				})
+			}
+			reading.Wait()
+			if v, err := before.Get(b("a")); string(v) != "1" || err != nil {
+				t.Errorf("a is %q, %v to a transaction that was there", v, err)
+			}
+			for deadline := time.Now().Add(20 * time.Second); idle.Stats().Seq != r.Stats().Seq; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("who does not read keeps what was there when it opened the store")
+				}
+			}
+			check(t, w.Close())
+			w = openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+			put(t, w, "a", "3")
+			wantValue(t, r, "a", "3")
+		})
+	}
+}
+
+// TestNoReaderOfACopyBesideAWriter: where locks cannot be watched, who had opened a store without a lock file did not keep writers
+// out, and saw nothing of them. It keeps them out once it can read what they have left.
+func TestNoReaderOfACopyBesideAWriter(t *testing.T) {
+	m := copied(t)
+	faults := faultfs.New(m)
+	r := openAt(t, "/db", &cairn.Options{FS: plainFS{faults}, ReadOnly: true, Memory: 4 << 20, LockTimeout: time.Hour})
+	wantValue(t, r, "a", "1")
+	w := openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "2")
+	_, err := r.Get(b("a"))
+	expect(t, err, cairn.ErrLocked)
+	_, err = r.Verify(t.Context())
+	expect(t, err, cairn.ErrLocked)
+	faults.Add(faultfs.Rule{Kinds: faultfs.Open, Name: "CURRENT", Sticky: true, Do: faultfs.Fail(syscall.EIO)})
+	check(t, w.Close())
+	_, err = r.Get(b("a"))
+	expect(t, err, syscall.EIO)
+	w = openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20, LockTimeout: 20 * time.Second})
+	put(t, w, "a", "3")
+	check(t, w.Close())
+	faults.Heal()
+	wantValue(t, r, "a", "3")
+	expect(t, openError(t, "/db", &cairn.Options{FS: m}), cairn.ErrLocked)
+	check(t, r.Close())
+	w = openAt(t, "/db", &cairn.Options{FS: m, Memory: 4 << 20})
+	put(t, w, "a", "4")
+}

@@ -30,7 +30,7 @@ import (
 type Follower struct {
 	FS      vfs.FS
 	Dir     string
-	Timeout time.Duration // how long to wait for a lock, where there is no other way
+	Timeout time.Duration // how long Open waits for a lock, where there is no other way
 	View    *view.View
 	Tables  *tablefiles.Files
 	Buffers *tree.Buffers
@@ -39,8 +39,9 @@ type Follower struct {
 
 	Recovery report.RecoveryStats // as Open found the store
 
-	lock  io.Closer // shared: nobody writes; nil: there is no lock file, or it is watched
-	watch vfs.Watch // nil: nobody can write
+	bare  atomic.Bool // there was no lock file when the store was read: the next three are set later, under mu
+	lock  io.Closer   // shared: nobody writes; nil: there is no lock file, or it is watched
+	watch vfs.Watch   // nil: nobody can write, unless bare
 	page  shm.Reader
 	seq   atomic.Uint64 // what was shown when the view was last replaced
 	turn  atomic.Uint64
@@ -68,12 +69,43 @@ func (f *Follower) Open() error {
 	defer func() { f.opened = true }()
 	err := f.refresh()
 	if f.watch == nil && f.lock == nil { // somebody may have made a lock file meanwhile, and moved what was looked for
-		if locked := f.begin(); locked != nil {
-			return locked
+		f.bare.Store(true)
+		if there, joined := f.join(); there {
+			err = joined
 		}
-		if f.watch != nil || f.lock != nil {
-			err = f.refresh()
-		}
+	}
+	return err
+}
+
+// join begins where there was no lock file, if there is one by now: as a copy has none, and the first who writes to it makes
+// one. Then everything is looked at again. mu is held.
+func (f *Follower) join() (there bool, err error) {
+	err = f.begin()
+	if err == nil && f.watch == nil && f.lock == nil {
+		return false, nil
+	}
+	if err == nil {
+		err = f.refresh()
+	}
+	if err != nil { // it may be another store's, whose writers must not be kept out
+		return true, errors.Join(err, f.end())
+	}
+	f.bare.Store(false)
+	return true, nil
+}
+
+// catchUpBare is CatchUp where there was no lock file. It asks for the name: nothing else tells that somebody writes.
+func (f *Follower) catchUpBare() error {
+	if _, err := f.FS.Stat(f.lockName()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var err error
+	if f.bare.Load() {
+		_, err = f.join()
+	} else {
+		_, err = f.catchUpTables()
 	}
 	return err
 }
@@ -92,8 +124,25 @@ func (f *Follower) begin() error {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	f.lock, err = directory.Lock(f.FS, f.Dir, true, f.Timeout)
+	wait := f.Timeout
+	if f.opened {
+		wait = 0
+	}
+	f.lock, err = directory.Lock(f.FS, f.Dir, true, wait)
 	return err
+}
+
+// end ends what begin began.
+func (f *Follower) end() error {
+	var errs []error
+	if f.watch != nil {
+		errs = append(errs, f.watch.Close())
+	}
+	if f.lock != nil {
+		errs = append(errs, f.lock.Close())
+	}
+	f.watch, f.lock, f.page = nil, nil, shm.Reader{}
+	return errors.Join(errs...)
 }
 
 // beginWatch watches the lock file, unless its holder lets nobody.
@@ -127,8 +176,12 @@ func (f *Follower) made() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// CatchUp brings the view up to date with what is shown now. It makes no system call if that is nothing new.
+// CatchUp brings the view up to date with what is shown now. It makes no system call if that is nothing new, unless there was
+// no lock file.
 func (f *Follower) CatchUp() error {
+	if f.bare.Load() {
+		return f.catchUpBare()
+	}
 	if f.watch == nil || !f.page.News(f.turn.Load(), f.seq.Load()) {
 		return nil
 	}
@@ -152,8 +205,8 @@ func (f *Follower) catchUp() error {
 // CatchUpTables is CatchUp, and reads the manifest, too, if it was edited: what is committed may be in other tables by
 // now, or in tables and no longer in the log, though there is no news for reads.
 func (f *Follower) CatchUpTables() error {
-	if f.watch == nil {
-		return nil
+	if f.bare.Load() {
+		return f.catchUpBare()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,6 +216,9 @@ func (f *Follower) CatchUpTables() error {
 
 // catchUpTables reports whether there was anything to do. mu is held.
 func (f *Follower) catchUpTables() (news bool, err error) {
+	if f.watch == nil {
+		return false, nil
+	}
 	switch seen, ok := f.page.Look(); {
 	case ok && seen.Turn == f.turn.Load() && seen.Edits != f.edits && f.following():
 		return true, f.refresh()
@@ -175,7 +231,7 @@ func (f *Follower) catchUpTables() (news bool, err error) {
 // Poll looks at the store every so often until ctx ends: who reads seldom shall not keep what the writer has
 // long got rid of, nor have to wait for a day's commits.
 func (f *Follower) Poll(ctx context.Context) {
-	if f.watch == nil {
+	if !f.bare.Load() && f.watch == nil {
 		return
 	}
 	tick := time.NewTicker(pollEvery)
@@ -194,6 +250,10 @@ func (f *Follower) Poll(ctx context.Context) {
 const pollEvery = 100 * time.Millisecond
 
 func (f *Follower) poll() {
+	if f.bare.Load() {
+		_ = f.catchUpBare() // as below
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if news, _ := f.catchUpTables(); !news { // whoever reads next is told of errors
@@ -508,12 +568,5 @@ func (f *Follower) Close() error {
 	f.tail.drop()
 	f.state = nil
 	f.letGo(nil)
-	var errs []error
-	if f.watch != nil {
-		errs = append(errs, f.watch.Close())
-	}
-	if f.lock != nil {
-		errs = append(errs, f.lock.Close())
-	}
-	return errors.Join(errs...)
+	return f.end()
 }
