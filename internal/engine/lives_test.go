@@ -79,6 +79,32 @@ func TestBriefLivesLeaveFewRuns(t *testing.T) {
 	}
 }
 
+// TestDamagedTablesAmongBriefLives: runs are joined beside tables that cannot be read, too, which each life finds out anew.
+func TestDamagedTablesAmongBriefLives(t *testing.T) {
+	disk := memfs.New()
+	for life := range 4 {
+		disk = die(live(t, life, disk, func(*Engine) {}), disk)
+	}
+	e := openBriefly(t, disk)
+	tables := e.State().Version.Overlapping(0, nil, nil)
+	disk = die(e, disk)
+	for _, table := range tables[:2] {
+		if err := disk.Corrupt(base.FilePath("/db", base.FileTable, table.Num), base.FileHeaderBytes, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for life := range 30 {
+		e := openBriefly(t, disk)
+		if runs := len(e.State().Version.L0); runs > 2*compact.DefaultL0Trigger {
+			t.Errorf("after %d lives level 0 has %d runs", life, runs)
+		}
+		if err := commitAs(e, base.KindPut, indexTestKey(life), indexTestKey(life), true); err != nil {
+			t.Fatal(err)
+		}
+		disk = die(e, disk)
+	}
+}
+
 // TestOpenThatCannotJoinRuns: what keeps Open from joining runs, a disk that takes no table more or no log segment, keeps it
 // not from opening the store.
 func TestOpenThatCannotJoinRuns(t *testing.T) {

@@ -37,10 +37,15 @@ func (e *Engine) recover(names []string) error {
 }
 
 // joinRuns joins small runs of level 0 where there are many: each recovery leaves one, and the store may live too briefly for
-// the compactor to get there. What fails, for want of space say, is left to that. Nobody else merges yet.
+// the compactor to get there. What fails, for want of space say, is left to that, unless it was for a table that is left out
+// from then on. Nobody else merges yet.
 func (e *Engine) joinRuns() {
-	if job, ok := compact.JoinSmall(e.State().Version, e.merger.Inputs(false)); ok {
-		_ = e.runJob(&job, e.mustStop)
+	unreadable := func() int { return len(e.merger.Leftovers.Unreadable()) }
+	for known := -1; known < unreadable(); {
+		known = unreadable()
+		if job, ok := compact.JoinSmall(e.State().Version, e.merger.Inputs(false)); !ok || e.runJob(&job, e.mustStop) == nil {
+			return
+		}
 	}
 }
 
