@@ -119,7 +119,7 @@ type RecoveryStats struct {
 	// DroppedFrom is where these bytes began: the number of the log segment in the
 	// upper 32 bits, the offset in its file in the lower. Zero if nothing of the log was.
 	DroppedFrom uint64
-	// Duration is how long recovery took.
+	// Duration is how long recovery took, zero if there was nothing to recover.
 	Duration time.Duration
 }
 

@@ -31,7 +31,7 @@ func (e *Engine) recover(names []string) error {
 	}
 	e.ledger.Opened = state
 	e.publish(e.newState(nil, state.Version))
-	e.recovery.Duration = time.Since(start)
+	e.recovery.Duration = max(time.Since(start), 1) // also where the clock is coarse: there was one
 	e.events.Emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
 	return nil
 }

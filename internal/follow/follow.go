@@ -482,7 +482,7 @@ func (f *Follower) replay(st *manifest.State) (*recovery.Log, error) {
 	}
 	dropped := log.Dropped()
 	f.Recovery.DroppedBytes, f.Recovery.DroppedFrom = int64(dropped.Bytes), dropped.From
-	f.Recovery.Duration = time.Since(start)
+	f.Recovery.Duration = max(time.Since(start), 1)
 	emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: f.Recovery.Duration})
 	return log, nil
 }
