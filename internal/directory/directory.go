@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 )
 
 // Make makes the directory and its parents, unless it is there, and returns how many
-// it made; SyncParents makes them durable. Opened read-only it has to be there.
+// it made, or was about to make in one that was there; SyncParents makes them durable. Opened read-only it has to be there.
 func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	info, err := fsys.Stat(dir)
 	if err == nil && !info.Dir {
@@ -38,7 +37,8 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 		parent = filepath.Dir(parent)
 		_, err = fsys.Stat(parent)
 	}
-	if err == nil { // nothing is made where it could not be made durable: the next Open would not know whose it is
+	above := err == nil
+	if above { // nothing is made where it could not be made durable: the next Open would not know whose it is
 		if err := fsys.SyncDir(parent); err != nil {
 			return 0, wrap(err, "make directory of the store "+dir)
 		}
@@ -46,6 +46,9 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	err = fsys.MkdirAll(dir)
 	if errors.Is(err, fs.ErrExist) {
 		return made, fmt.Errorf("make directory of the store: %w: something of that name leads nowhere, as a link does", err)
+	}
+	if err != nil && !above {
+		made = 0
 	}
 	return made, wrap(err, "make directory of the store")
 }
@@ -84,26 +87,36 @@ func isUnsyncable(err error) bool {
 // Unmake removes the directories that Make made when SyncParents has failed: the next Open makes them anew, and knows that they have
 // to be synced. It could not trust a sync of what is there: after one that failed the next may say nothing. The lock is held; its file
 // goes, too. Where there is anything else in the directory all stays, and where there is in one above, that and those above it.
-// They are renamed first, so that all go in one step for whoever opens the store meanwhile.
+// The directory is moved out of those above first, so that it goes in one step for whoever opens the store meanwhile. They are not: of
+// theirs no lock is held, and a store that somebody has made in one would go with it.
 func Unmake(fsys vfs.FS, dir string, made int, lock io.Closer) {
-	if g, ok := lock.(vfs.Guard); made == 0 || ok && g.Check() != nil || !holdsOnly(fsys, dir, base.FileName(base.FileLock, 0)) {
+	file := base.FileName(base.FileLock, 0)
+	if g, ok := lock.(vfs.Guard); made == 0 || ok && g.Check() != nil || !holdsOnly(fsys, dir, file) {
 		return
 	}
-	top := dir
-	for ; made > 1 && holdsOnly(fsys, filepath.Dir(top), filepath.Base(top)); made-- {
+	top, above := dir, []string(nil)
+	for range made - 1 {
 		top = filepath.Dir(top)
+		above = append(above, top)
 	}
 	gone := fmt.Sprintf("%s.%x", top, base.NewID())
-	if fsys.Rename(top, gone) != nil { // as on Windows, where the lock file is open
-		gone = top
+	switch {
+	case fsys.Rename(dir, gone) != nil: // as on Windows, where the lock file is open
+		removeAll(fsys, append([]string{filepath.Join(dir, file), dir}, above...))
+	case !holdsOnly(fsys, gone, file): // something has come into it
+		_ = fsys.Rename(gone, dir)
+	default:
+		removeAll(fsys, above)
+		removeAll(fsys, []string{filepath.Join(gone, file), gone})
 	}
-	at := gone + strings.TrimPrefix(dir, top)
-	err := fsys.Remove(base.FilePath(at, base.FileLock, 0))
-	for ; err == nil && strings.HasPrefix(at, gone); at = filepath.Dir(at) {
-		err = fsys.Remove(at)
-	}
-	if err != nil { // something has come into it
-		_ = fsys.Rename(gone, top)
+}
+
+// removeAll removes files and empty directories up to the first that cannot be.
+func removeAll(fsys vfs.FS, names []string) {
+	for _, name := range names {
+		if fsys.Remove(name) != nil {
+			return
+		}
 	}
 }
 
@@ -138,17 +151,21 @@ func Lock(fsys vfs.FS, dir string, readOnly bool, timeout time.Duration) (io.Clo
 // claimTries bounds how often Claim begins anew, each time since somebody has made the directory and removed it again.
 const claimTries = 100
 
-// Claim makes the directory, unless it is there, as Make does, and takes its lock to write, waiting up to timeout. If the directory goes
-// meanwhile, since whoever made it could not make it durable (Unmake), it is made anew.
+// Claim makes the directory, unless it is there, as Make does, and takes its lock to write, waiting up to timeout. If the directory, or one
+// above it, goes meanwhile, since whoever made it could not make it durable (Unmake), it is made anew.
 func Claim(fsys vfs.FS, dir string, timeout time.Duration) (made int, lock io.Closer, err error) {
 	deadline := time.Now().Add(timeout)
 	for range claimTries {
 		n := 0
-		if n, err = Make(fsys, dir, false); err != nil {
+		n, err = Make(fsys, dir, false)
+		switch {
+		case err == nil:
+			made = max(made, n) // of those above some may have stayed
+			lock, err = Lock(fsys, dir, false, time.Until(deadline))
+		case n == 0:
 			return 0, nil, err
 		}
-		made = max(made, n) // of those above some may have stayed
-		if lock, err = Lock(fsys, dir, false, time.Until(deadline)); !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}

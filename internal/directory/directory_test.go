@@ -164,22 +164,22 @@ func TestUnmake(t *testing.T) {
 	}
 }
 
-// TestUnmakeAtOnce: who opens the store at any moment of that finds the directory as it was, and locked, or makes all of it anew: it never
-// takes one that is going, or one above, whose name it would trust. Where directories cannot be renamed they go as well. (Whoever came
-// after the lock file had gone had another one made, in a directory that it took for somebody's.)
+// TestUnmakeAtOnce: who opens the store at any moment of that finds the directory as it was, and locked, or makes it anew: it never
+// takes one that is going. Where directories cannot be renamed they go as well. (Whoever came after the lock file had gone had another
+// one made, in a directory that it took for somebody's.)
 func TestUnmakeAtOnce(t *testing.T) {
 	for n := int64(1); ; n++ {
 		disk, faulty := newDisk(t, "/a")
-		made, lock, err := Claim(disk, "/a/b/db", 0)
-		if err != nil || made != 2 {
+		made, lock, err := Claim(disk, "/a/db", 0)
+		if err != nil || made != 1 {
 			t.Fatalf("%d made, %v", made, err)
 		}
 		at := &betweenFS{FS: faulty, at: n, do: func() {
-			if made, _, err := Claim(disk, "/a/b/db", 0); err == nil && made != 2 {
-				t.Errorf("before operation %d: another one made %d of 2 directories", n, made)
+			if made, _, err := Claim(disk, "/a/db", 0); err == nil && made != 1 {
+				t.Errorf("before operation %d: another one made %d directories", n, made)
 			}
 		}}
-		Unmake(at, "/a/b/db", made, lock)
+		Unmake(at, "/a/db", made, lock)
 		lock.Close()
 		if at.at > 0 {
 			if n < 4 {
@@ -200,27 +200,61 @@ func TestUnmakeAtOnce(t *testing.T) {
 	}
 }
 
-// betweenFS calls do before the operation with that number that changes a name.
-type betweenFS struct {
-	vfs.FS
-	at int64
-	do func()
-}
-
-func (f *betweenFS) next() {
-	if f.at--; f.at == 0 {
-		f.do()
+// TestUnmakeBesideOthers: what others make at any moment of that, the store anew or another one beside it, is where they have made it, at
+// each moment after that, too. (A directory above went with what had come into it, and did not come back where somebody had made another.)
+func TestUnmakeBesideOthers(t *testing.T) {
+	for _, dir := range []string{"/a/b/c/db", "/a/b/c/other", "/a/b/other"} {
+		for n := int64(1); ; n++ {
+			disk, faulty := newDisk(t, "/a")
+			made, lock, err := Claim(disk, "/a/b/c/db", 0)
+			if err != nil || made != 3 {
+				t.Fatalf("%d made, %v", made, err)
+			}
+			var theirs io.Closer
+			at := &betweenFS{FS: faulty, at: n, do: func() { _, theirs, _ = Claim(disk, dir, 0) }}
+			at.after = func() {
+				if _, err := disk.Stat(base.FilePath(dir, base.FileLock, 0)); theirs != nil && err != nil {
+					t.Errorf("%s, made before operation %d: %v", dir, n, err)
+				}
+			}
+			Unmake(at, "/a/b/c/db", made, lock)
+			if at.at > 0 {
+				if names, err := disk.List("/a"); len(names) > 0 || n < 6 || err != nil {
+					t.Errorf("%d operations, %q is left; %v", n-1, names, err)
+				}
+				break
+			}
+			if theirs == nil && dir != "/a/b/c/db" {
+				t.Errorf("%s could not be made before operation %d", dir, n)
+			}
+		}
 	}
 }
 
+// betweenFS calls do before the operation with that number that changes a name, and after, if it is not nil, behind each.
+type betweenFS struct {
+	vfs.FS
+	at        int64
+	do, after func()
+}
+
+func (f *betweenFS) next(operation func() error) error {
+	if f.at--; f.at == 0 {
+		f.do()
+	}
+	err := operation()
+	if f.after != nil {
+		f.after()
+	}
+	return err
+}
+
 func (f *betweenFS) Remove(name string) error {
-	f.next()
-	return f.FS.Remove(name)
+	return f.next(func() error { return f.FS.Remove(name) })
 }
 
 func (f *betweenFS) Rename(oldname, newname string) error {
-	f.next()
-	return f.FS.Rename(oldname, newname)
+	return f.next(func() error { return f.FS.Rename(oldname, newname) })
 }
 
 // TestUnmakeMoved: a directory that has the name of the one that is locked stays, and so does that.
@@ -304,8 +338,8 @@ func (w *waitedFor) Lock(name string, shared bool) (held io.Closer, err error) {
 	return w.FS.Lock(name, shared)
 }
 
-// TestClaim: a directory that has gone before its lock is taken is made anew, as are those above it. That ends where the lock file
-// can never be had.
+// TestClaim: a directory that has gone before its lock is taken is made anew, as are those above it, which may go before it is made. That
+// ends where it, or the lock file, can never be had.
 func TestClaim(t *testing.T) {
 	for _, c := range []struct{ goes, made int }{{0, 1}, {1, 1}, {2, 2}} {
 		disk, _ := newDisk(t, "/a/b")
@@ -320,10 +354,17 @@ func TestClaim(t *testing.T) {
 		}
 		lock.Close()
 	}
-	_, faulty := newDisk(t, "/db")
-	faulty.Add(faultfs.Rule{Kinds: faultfs.Lock, Sticky: true, Do: faultfs.Fail(fs.ErrNotExist)})
-	if _, lock, err := Claim(faulty, "/db", 0); lock != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("where there is never a lock file: %v, %v", lock, err)
+	_, faulty := newDisk(t, "/a")
+	faulty.Add(faultfs.Rule{Kinds: faultfs.Mkdir, Do: faultfs.Fail(fs.ErrNotExist)})
+	if made, _, err := Claim(faulty, "/a/b/db", 0); made != 2 || err != nil {
+		t.Errorf("the one above went before it was made: %d made, %v", made, err)
+	}
+	for _, kind := range []faultfs.Kind{faultfs.Lock, faultfs.Mkdir} {
+		_, faulty := newDisk(t, "/a")
+		faulty.Add(faultfs.Rule{Kinds: kind, Sticky: true, Do: faultfs.Fail(fs.ErrNotExist)})
+		if _, lock, err := Claim(faulty, "/a/db", 0); lock != nil || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("where there is never a directory, or a lock file: %v, %v", lock, err)
+		}
 	}
 }
 
