@@ -16,8 +16,11 @@ type Fitting struct {
 
 // Pick is the function Pick, but where there is not space for that compaction, or one is awaited and there is none, it
 // picks one for which there is; what was put aside and nobody needs is space too. What found none is not tried again
-// until tables have changed, or there is more.
+// until tables have changed, or there is more. Who waits for space is not told to wait because of what was written in vain.
 func (f *Fitting) Pick(v *manifest.Version, in Inputs, awaited bool) (Job, bool) {
+	if awaited {
+		in.InVain = 0
+	}
 	job, ok := Pick(v, in)
 	if ok && job.Move || !ok && !awaited {
 		return job, ok

@@ -14,7 +14,8 @@ import (
 //
 // How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
 // frees only what one behind it will. An Account keeps what such merges have written in vain while the store was written to,
-// and there are no more of them while that is much. Where nobody has written for long it is neither asked nor told: what is
+// and there are no more of them while that is much. So it is with merges of tables with deletes that nobody waits for, in pauses,
+// if they write more than the sizes of levels would have them: those flushes pay for. Where nobody has written for long it is neither asked nor told: what is
 // hidden would be owed for ever, each delete goes down once, and what comes next under load is not to wait for that.
 
 // freedShare: what a merge for the sake of deletes frees is at least one part in this many of what it rewrites.
@@ -49,7 +50,7 @@ func hiding(t *base.TableMeta) bool { return t.RangeDeletes > 0 || t.Deletes > 0
 
 // pushHiding picks tables above the bottom that hide so much that merging them down is worth it at once.
 func (p *picker) pushHiding() (job Job, ok bool) {
-	if !p.in.Thorough && p.in.InVain > max(p.in.BaseBytes, p.total()/vainStore) {
+	if p.tooMuchInVain() {
 		return Job{}, false
 	}
 	if slices.ContainsFunc(p.v.L0, func(r manifest.Run) bool { return slices.ContainsFunc(r.Tables, hiding) }) {
@@ -60,6 +61,28 @@ func (p *picker) pushHiding() (job Job, ok bool) {
 	}
 	job.Hiding = ok && !p.in.Thorough
 	return forDeletes(job), ok
+}
+
+// tooMuchInVain reports whether merges for the sake of deletes have to wait.
+func (p *picker) tooMuchInVain() bool {
+	return !p.in.Thorough && p.in.InVain > max(p.in.BaseBytes, p.total()/vainStore)
+}
+
+// notInVain returns a pick of the same jobs, of which those that write more for what they move than the sizes of levels would
+// are noted, if there are deletes in it, and wait while much was written in vain.
+func (p *picker) notInVain(pick func() (Job, bool)) func() (Job, bool) {
+	return func() (Job, bool) {
+		job, ok := pick()
+		if !ok || job.Move || p.in.Thorough {
+			return job, ok
+		}
+		source := job.Inputs[0].Tables
+		job.Hiding = slices.ContainsFunc(source, hiding) && job.Bytes() > int64(1+p.in.Multiplier)*totalBytes(source)
+		if job.Hiding && p.tooMuchInVain() {
+			return Job{}, false
+		}
+		return job, true
+	}
 }
 
 // forDeletes says that a job was picked because of deletes.

@@ -23,7 +23,7 @@ const (
 // idle picks work that nobody waits for.
 func (p *picker) idle() (Job, bool) {
 	for _, pick := range []func() (Job, bool){
-		p.pushTombstones, p.pushWeight, p.cleanBottom,
+		p.notInVain(p.pushTombstones), p.notInVain(p.pushWeight), p.cleanBottom,
 		func() (Job, bool) { return p.joinSmall(manifest.Bottom, p.staysIn(manifest.Bottom)) },
 		p.compressWell,
 	} {
@@ -82,7 +82,7 @@ func (p *picker) pushWeight() (Job, bool) {
 
 // weights estimates how many bytes the tables of each level above the bottom
 // hold or hide there, whichever is more. A row hides at most one row of the
-// bottom; a delete counts twice, since what it hides is not replaced by anything.
+// bottom; a delete counts twice, since what it hides is not replaced by anything, or not at all while a snapshot keeps that.
 func (p *picker) weights() (w [manifest.Bottom]int64, sum int64) {
 	bottom := p.v.Levels[manifest.Bottom]
 	for level, t := range p.v.Tables() {
@@ -94,10 +94,14 @@ func (p *picker) weights() (w [manifest.Bottom]int64, sum int64) {
 		for _, b := range bottom[from:to] {
 			rows += b.Entries
 		}
+		hiding := t.Entries - t.Deletes
+		if p.droppable(t) {
+			hiding = t.Entries + t.Deletes
+		}
 		hides := float64(0)
 		if rows > 0 {
 			row := float64(totalBytes(bottom[from:to])) / float64(rows)
-			hides = row * float64(min(t.Entries+t.Deletes, rows))
+			hides = row * float64(min(hiding, rows))
 		}
 		weight := max(t.Size, int64(hides))
 		w[level] += weight

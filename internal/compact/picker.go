@@ -103,7 +103,7 @@ type Job struct {
 	// put into compressing it; if it is not, an idle job does that.
 	Quick bool
 
-	// Hiding: for the sake of what deletes hide, though nothing else is due and the store is written to: see Account.
+	// Hiding: for the sake of what deletes hide, though no size of a level makes it due and the store is written to: see Account.
 	Hiding bool
 
 	TargetFileBytes int64

@@ -443,6 +443,76 @@ func TestSimDeletesInVainAreFew(t *testing.T) {
 	}
 }
 
+// Nor do they where there are pauses that are shorter than a second, however small the store is, and whether a snapshot keeps what
+// they hide or not; what is left then goes once nobody writes.
+func TestSimDeletesInVainAreFewInPauses(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		rows     uint64
+		snapshot bool
+		write    func(*sim)
+	}{
+		{"of keys that are not there", 12, false, func(s *sim) {
+			for k := range uint64(8) {
+				s.delete(k*10 + 5)
+			}
+		}},
+		{"of keys that are not there, beside puts", 12, false, func(s *sim) {
+			for k := range uint64(4) {
+				s.delete(k*10 + 5)
+				s.put(k*10+6, 12)
+			}
+		}},
+		{"of the same rows, which a snapshot sees", 12, true, func(s *sim) {
+			for k := range uint64(8) {
+				s.delete(k * 10)
+			}
+		}},
+		{"of a larger store", 100, false, func(s *sim) {
+			for range 60 {
+				s.delete(s.rng.Uint64N(100)*10 + 5)
+			}
+		}},
+		{"of rows of a larger store, which a snapshot sees", 100, true, func(s *sim) {
+			for range 60 {
+				s.delete(s.rng.Uint64N(100) * 10)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSim(t, 1)
+			s.memLimit = 1 << 40
+			for k := range c.rows {
+				s.put(k*10, 1000)
+			}
+			s.flush()
+			s.settle(true)
+			if c.snapshot {
+				s.snapshots = []uint64{s.seq}
+			}
+			s.flushed, s.rewritten = 0, 0
+			before := s.total()
+			for range 200 {
+				c.write(s)
+				s.flush()
+				s.settle(false)
+				s.settle(true)
+			}
+			each := int64(DefaultMultiplier + vainShare)
+			if bound := each*s.flushed + max(s.in.BaseBytes, before/vainStore) + before; s.rewritten > bound {
+				t.Errorf("%d bytes rewritten of %d flushed and a store of %d, more than %d: %v", s.rewritten, s.flushed, before, bound, s.reasons)
+			}
+			s.snapshots, s.in.Thorough = nil, true
+			s.settle(true)
+			for level, m := range s.v.Tables() {
+				if m.Deletes > 0 && c.rows < 16 {
+					t.Errorf("at rest %d deletes are left in level %d", m.Deletes, level)
+				}
+			}
+		})
+	}
+}
+
 // What deletes hide goes whenever nobody has written for a second, once, and what that writes in vain is nothing that later deletes
 // have to wait for under load.
 func TestSimDeletesInVainWhileNobodyWrites(t *testing.T) {

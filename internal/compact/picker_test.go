@@ -519,5 +519,47 @@ func TestDeletesInVainWaitWhileThereAreWrites(t *testing.T) {
 		if job, ok := Pick(v, in); ok != c.picked || ok && (job.Reason != ReasonDeletes || job.Hiding == c.thorough) {
 			t.Errorf("%+v: %t, %+v", c, ok, job)
 		}
+		fitting := Fitting{Free: func() (int64, bool) { return 1 << 40, true }}
+		if job, ok := fitting.Pick(v, in, true); !ok || job.Reason != ReasonDeletes {
+			t.Errorf("%+v, while commits wait for space: %t, %+v", c, ok, job)
+		}
+	}
+}
+
+// TestIdleMergesInVain: what is merged where nobody waits for it is noted, and waits, where deletes have more written than sizes of
+// levels would; deletes that a snapshot keeps weigh nothing.
+func TestIdleMergesInVain(t *testing.T) {
+	const small, large = 60, 14000
+	for _, c := range []struct {
+		name           string
+		size           int64
+		rows, deletes  uint64
+		inVain         int64
+		kept, thorough bool
+		picked, noted  bool
+	}{
+		{"deletes", small, 80, 80, 0, false, false, true, true},
+		{"deletes, much in vain", small, 80, 80, 1 << 40, false, false, false, false},
+		{"deletes, nobody writes", small, 80, 80, 1 << 40, false, true, true, false},
+		{"deletes of what a snapshot keeps", small, 80, 80, 0, true, false, false, false},
+		{"puts", small, 5, 0, 1 << 40, false, false, false, false},
+		{"many puts", large, 200, 0, 1 << 40, false, false, true, false},
+		{"many puts, some deletes", large, 200, 10, 1 << 40, false, false, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source := tab(12, 0, 90, c.size)
+			source.Entries, source.Deletes, source.MaxSeq = c.rows, c.deletes, 5
+			bottom := tab(1, 0, 90, 120000)
+			bottom.Entries = 1000
+			in := quiet(true)
+			in.InVain, in.Thorough = c.inVain, c.thorough
+			if c.kept {
+				in.Readers = append([]uint64{4}, in.Readers...)
+			}
+			job, ok := Pick(build(t, nil, map[int][]*base.TableMeta{5: {source}, 6: {bottom, tab(2, 100, 190, 30000)}}), in)
+			if ok != c.picked || job.Hiding != c.noted || ok && job.Reason != ReasonSpace {
+				t.Errorf("%t, %+v", ok, job)
+			}
+		})
 	}
 }

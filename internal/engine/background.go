@@ -238,6 +238,7 @@ func (e *Engine) compactOnce(idle, thorough bool) (bool, error) {
 		job, ok = compact.Pick(rs.Version, e.merger.Inputs(true))
 		if ok = ok && job.HelpsScans(rs.Version) && e.walked.PayFor(job.RawBytes(), rs.HeldBytes()); ok {
 			e.walked.Spend(job.RawBytes())
+			job.Hiding = false // scans have paid for it
 		}
 	}
 	if !ok {

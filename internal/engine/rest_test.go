@@ -221,6 +221,46 @@ func TestLoneRunStays(t *testing.T) {
 	}
 }
 
+// TestDeletesInPauses: small deletes of keys that are not there, with pauses between them that are shorter than a second, do not
+// have a small store of large values written again in each. It comes to rest nevertheless.
+func TestDeletesInPauses(t *testing.T) {
+	const values, rounds = 20, 24
+	e := mustOpen(t, indexTestConfig(t.TempDir(), 256<<20))
+	value := make([]byte, 1<<20)
+	for i := range values {
+		rand.Read(value)
+		if err := commitOne(e, base.KindPut, indexTestKey(2*i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause := func() {
+		did, err := true, error(nil)
+		if _, err = e.flushAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for did && err == nil {
+			did, err = e.compactOnce(true, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause()
+	before := e.Stats().CompactedBytes
+	for range rounds {
+		for i := range values {
+			if err := commitOne(e, base.KindDelete, indexTestKey(2*i+1), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pause()
+	}
+	if written := e.Stats().CompactedBytes - before; written > rounds/2*values<<20 {
+		t.Errorf("%d bytes written for the sake of deletes that hide nothing", written)
+	}
+	eventually(t, "all is merged", func() bool { return e.Stats().CompactionDebt == 0 })
+}
+
 // TestCloseCompressesInHaste: Close compresses the last level as quickly as all others, and
 // leaves one run of puts as it is. The next time the store is at rest, or somebody asks, it is
 // compressed well, and then stays so if it is closed with a little more.
