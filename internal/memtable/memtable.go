@@ -31,7 +31,7 @@ type Table struct {
 	used  int             // slots in use
 	slot  slotLayout
 
-	deletes atomic.Uint32 // records that are deletes of one key
+	deletes atomic.Uint32 // records that are deletes of one key, no more than there are keys
 	count   atomic.Uint32 // records published
 	limit   atomic.Uint32 // records at or behind it do not exist (M3)
 
@@ -126,7 +126,8 @@ func (t *Table) Keys() (n int) {
 // or when nobody does any more.
 func (t *Table) Distinct() int { return t.used }
 
-// Deletes returns how many records are deletes of one key, truncated ones included.
+// Deletes returns how many records are deletes of one key, truncated ones included, but no more than there were keys: what is
+// deleted again hides nothing more.
 func (t *Table) Deletes() int { return int(t.deletes.Load()) }
 
 // Records returns how many records a fixed table has room for.
@@ -167,10 +168,10 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 	if e.Kind == base.KindRangeDelete {
 		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
 	} else {
-		if e.Kind == base.KindDelete {
-			t.deletes.Store(t.deletes.Load() + 1)
-		}
 		t.link(n, hash, uint32(off), e.Key)
+		if e.Kind == base.KindDelete {
+			t.deletes.Store(min(t.deletes.Load()+1, uint32(t.used)))
+		}
 	}
 	t.count.Store(n + 1)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 )
 
-// deletesIn returns a memtable of range deletes, of the keys from one number to the next but without it, and of deletes of keys.
-func deletesIn(ranges [][2]int, keys int) *Memory {
+// deletesIn returns a memtable of range deletes, of the keys from one number to the next but without it, and of deletes of keys,
+// so many times each.
+func deletesIn(ranges [][2]int, keys int, times ...int) *Memory {
 	m := NewMemory(nil, make([]byte, 64<<10), make([]byte, IndexBytes(64<<10, 1000)), 1000, func(*Memory) {})
 	m.SetBase(1_000_000)
 	at := 0
@@ -23,8 +24,8 @@ func deletesIn(ranges [][2]int, keys int) *Memory {
 	for _, r := range ranges {
 		add(base.KindRangeDelete, hiddenKey(r[0]), hiddenKey(r[1]))
 	}
-	for i := range keys {
-		add(base.KindDelete, hiddenKey(i), nil)
+	for i := range keys * append(times, 1)[0] {
+		add(base.KindDelete, hiddenKey(i%keys), nil)
 	}
 	return m
 }
@@ -32,7 +33,7 @@ func deletesIn(ranges [][2]int, keys int) *Memory {
 func hiddenKey(i int) []byte { return fmt.Appendf(nil, "%07d", i) }
 
 // TestHiddenBytes: what range deletes hide together counts, of however many memtables, and whether they meet or not; a delete counts
-// as a row. And of a store of many tables it is looked at some.
+// as a row, of the same key in one memtable once. And of a store of many tables it is looked at some.
 func TestHiddenBytes(t *testing.T) {
 	pairs := func(from, to, step, length int) (ranges [][2]int) {
 		for i := from; i < to; i += step {
@@ -54,6 +55,7 @@ func TestHiddenBytes(t *testing.T) {
 		{"of two memtables", 10, []*Memory{deletesIn(pairs(0, 5000, 100, 50), 0), deletesIn(pairs(50, 5000, 100, 50), 0)}, [2]float64{0.5, 0.5}},
 		{"beside deletes", 10, []*Memory{deletesIn(pairs(5000, 10_000, 5000, 5000), 500)}, [2]float64{0.55, 0.55}},
 		{"more deletes than rows", 1, []*Memory{deletesIn(pairs(0, 1000, 10, 10), 500)}, [2]float64{1, 1}},
+		{"the same key again and again", 1, []*Memory{deletesIn(nil, 100, 5), deletesIn(nil, 200)}, [2]float64{0.3, 0.3}},
 		{"many tables", 5*mostLooks + 7, []*Memory{deletesIn(pairs(0, (5*mostLooks+7)*500, 5000, 5000), 0)}, [2]float64{0.49, 0.51}},
 	} {
 		rs := &State{Version: &manifest.Version{}}
