@@ -14,9 +14,10 @@ import (
 //
 // How much deletes hide is a guess: of keys that are not there they hide nothing, and a merge into a level above the bottom
 // frees only what one behind it will. An Account keeps what such merges have written in vain while the store was written to,
-// and there are no more of them while that is much. So it is with merges of tables with deletes that nobody waits for, in pauses,
-// if they write more than the sizes of levels would have them: those flushes pay for. Where nobody has written for long it is neither asked nor told: what is
-// hidden would be owed for ever, each delete goes down once, and what comes next under load is not to wait for that.
+// and there are no more of them while that is much. So it is in pauses with merges of tables with deletes, which nobody waits for,
+// if they write more than the sizes of levels would have them: flushes pay for those. Where nobody has written for long it is
+// neither asked nor told: what is hidden would be owed for ever, each delete goes down once, and what comes next under load is
+// not to wait for that.
 
 // freedShare: what a merge for the sake of deletes frees is at least one part in this many of what it rewrites.
 const freedShare = 2

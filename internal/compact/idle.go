@@ -94,14 +94,14 @@ func (p *picker) weights() (w [manifest.Bottom]int64, sum int64) {
 		for _, b := range bottom[from:to] {
 			rows += b.Entries
 		}
-		hiding := t.Entries - t.Deletes
+		count := t.Entries - t.Deletes
 		if p.droppable(t) {
-			hiding = t.Entries + t.Deletes
+			count = t.Entries + t.Deletes
 		}
 		hides := float64(0)
 		if rows > 0 {
 			row := float64(totalBytes(bottom[from:to])) / float64(rows)
-			hides = row * float64(min(hiding, rows))
+			hides = row * float64(min(count, rows))
 		}
 		weight := max(t.Size, int64(hides))
 		w[level] += weight
