@@ -47,7 +47,8 @@ type gap struct {
 	keys      int // of deleted rows in it, about
 	from      uint64
 	upTo      atomic.Uint64
-	used      atomic.Bool // lately
+	vain      atomic.Int64 // records that older readers have looked at, and were not in what was left of it
+	used      atomic.Bool  // lately
 }
 
 // newGap copies the bounds.
@@ -81,7 +82,9 @@ func (g *gap) use() {
 
 // Find returns a gap that holds key at a sequence, and about how many deleted keys it has. What happened between that
 // sequence and those for which a gap is known is looked up in the records; where they do not hold all of it, that gap
-// is not returned, nor one for which more than so many of them are to be looked at. cut is memory that Find needs.
+// is not returned, nor one for which more than so many of them are to be looked at. Of more than a few
+// only so many are looked at in vain for readers older than a gap: where keys all over it were changed since, each would be for
+// every one of them. cut is memory that Find needs.
 func (a *Gaps) Find(records Records, seq uint64, key []byte, mostRecords int, cut *Cut) (low, high []byte, keys int, ok bool) {
 	for i := range a.all {
 		if g := a.all[i].Load(); g != nil && g.from <= seq && seq <= g.upTo.Load() && g.holds(key) {
@@ -99,11 +102,17 @@ func (a *Gaps) Find(records Records, seq uint64, key []byte, mostRecords int, cu
 		most := uint64(min(n*recordsEach, mostRecords))
 		switch upTo := g.upTo.Load(); {
 		case seq < g.from: // what was deleted since may be a row
-			if g.from-seq > most || !records.Holds(seq, g.from) {
+			looks := g.from - seq
+			again := looks <= fewRecords
+			if looks > most || !again && looks+uint64(g.vain.Load()) > uint64(n*recordsEach) || !records.Holds(seq, g.from) {
 				continue
 			}
-			if cut.Changed(records, seq, g.from); cut.Holds() && g.from-seq > fewRecords {
+			switch cut.Changed(records, seq, g.from); {
+			case again:
+			case cut.Holds():
 				a.add(newGap(cut.Low, cut.High, n, seq, upTo))
+			default: // where the next key is it need not be otherwise
+				g.vain.Add(int64(looks))
 			}
 		case seq > upTo:
 			if seq-upTo > most || !records.Holds(upTo, seq) {

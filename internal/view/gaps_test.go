@@ -148,6 +148,27 @@ func TestOlderLooksOnce(t *testing.T) {
 	}
 }
 
+// TestOlderLooksInVain: where most keys of a newer gap were changed since, an older snapshot that comes to one after the other does not look at
+// all records for each of them.
+func TestOlderLooksInVain(t *testing.T) {
+	var deletes []string
+	for i := range 100 {
+		deletes = append(deletes, fmt.Sprintf("-e%03d", i))
+	}
+	rs := &counted{State: stateOf(1, append(deletes, "x")...)}
+	a := Gaps{Longest: longestGap}
+	a.Note([]byte("d"), []byte("m"), 100, 101)
+	for _, key := range deletes[1:] {
+		if low, high, _, ok := a.Find(rs, 1, []byte(key[1:]), math.MaxInt, new(Cut)); ok {
+			t.Errorf("%s is in a gap from %q to %q", key[1:], low, high)
+		}
+	}
+	if rs.n > 100*recordsEach {
+		t.Errorf("%d records were looked at", rs.n)
+	}
+	a.find(t, rs.State, 100, "e050", "d m 100") // a few records are no matter
+}
+
 // TestGapOfFewRecords: a gap for which more records are to be looked at than is worth it is not returned, and stays.
 func TestGapOfFewRecords(t *testing.T) {
 	rs := stateOf(11, "x", "y", "z", "-y", "x", "y")
