@@ -58,6 +58,9 @@ func (v *Visible) backward(ok bool) bool {
 		if hidden++; ok && v.ask(hidden) {
 			_, ok = v.backwardOver(v.own, hidden) // versions has moved, if that does not
 		}
+		if ok && hidden%skipEvery == 0 && len(v.covers) > 0 {
+			ok = v.skipBackward()
+		}
 	}
 	if v.merged.Err() == nil {
 		v.backwardOut(hidden, v.low)
@@ -158,6 +161,9 @@ func (v *Visible) stepBackward() bool {
 
 // turnBackward goes from the row the sources stand on to the previous one.
 func (v *Visible) turnBackward() bool {
+	if v.skipped {
+		return v.SeekLT(v.key)
+	}
 	v.own = append(v.own[:0], v.key...)
 	ok := v.merged.Prev()
 	for ok && equal(v.merged.Key(), v.own) {
@@ -168,6 +174,9 @@ func (v *Visible) turnBackward() bool {
 
 // turnForward goes from the row behind the sources, or on which they stand, to the next one.
 func (v *Visible) turnForward() bool {
+	if v.skipped {
+		return v.SeekGE(append(v.own, 0))
+	}
 	if !v.restore() {
 		return false
 	}

@@ -9,6 +9,7 @@
 //	Visible    of all that, the rows: the newest visible version of each key,
 //	           deleted and covered ones left out, within bounds
 //	KeyStepper what an iterator may add to make walking rows cheaper
+//	Dated      likewise, where range deletes hide many
 //	itertest   the behaviour suite that every base.Iterator must pass
 //
 // # State
@@ -30,7 +31,8 @@
 //
 // Merging: going forward, every source but the current one stands on its first
 // entry after the current one; going backward, on its last entry before it.
-// That is why turning round costs one step per source and no seek.
+// That is why turning round costs one step per source and no seek. Where Visible has
+// skipped what range deletes hide, in one source, it seeks before it turns round.
 //
 // Visible: going forward, it stands on the row's version. Going backward, where
 // the newest version of a key comes last, it stands on the last entry before

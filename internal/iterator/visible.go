@@ -16,6 +16,9 @@ type Source struct {
 	// over key, 0 if there is none; nil if the run has no range tombstones. It
 	// hides older versions in every source.
 	Cover func(key []byte, vis base.Visibility) uint64
+	// Alike returns the bounds of keys, from low to before high, around the one that Cover has last found covered, for
+	// which it returns the same; nil if that is not known.
+	Alike func() (low, high []byte)
 	// Plain promises that It holds puts only, one per key, all of them visible to
 	// the reader. A single plain source is walked without looking at anything but
 	// its keys.
@@ -34,6 +37,7 @@ type Visible struct {
 	merged Merging
 	its    []base.Iterator
 	covers []func(key []byte, vis base.Visibility) uint64
+	alike  []func() (low, high []byte) // of each of these
 
 	vis        base.Visibility
 	low, high  []byte
@@ -48,7 +52,8 @@ type Visible struct {
 	behind
 	gapWalk
 
-	strode int // see TakeStrode
+	strode  int  // see TakeStrode
+	skipped bool // a source stands farther on than the walk has come: it cannot turn round there
 }
 
 // New returns an unpositioned iterator; see Init.
@@ -65,11 +70,12 @@ func New(sources []Source, vis base.Visibility, low, high []byte) *Visible {
 func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) {
 	clear(v.its)
 	clear(v.covers)
-	v.its, v.covers = v.its[:0], v.covers[:0]
+	clear(v.alike)
+	v.its, v.covers, v.alike = v.its[:0], v.covers[:0], v.alike[:0]
 	for _, s := range sources {
 		v.its = append(v.its, s.It)
 		if s.Cover != nil {
-			v.covers = append(v.covers, s.Cover)
+			v.covers, v.alike = append(v.covers, s.Cover), append(v.alike, s.Alike)
 		}
 	}
 	v.plain = len(sources) == 1 && sources[0].Plain && len(v.covers) == 0
@@ -82,7 +88,7 @@ func (v *Visible) Init(sources []Source, vis base.Visibility, low, high []byte) 
 	v.valid, v.key, v.err = false, nil, nil
 	v.stretch = stretch{}
 	v.behind.reset()
-	v.gaps = nil
+	v.gaps, v.skipped = nil, false
 }
 
 // Reset is Init without sources: it lets go of everything but the buffers.
@@ -137,7 +143,7 @@ func (v *Visible) begin() {
 	v.err = nil
 	v.stretch = stretch{}
 	v.behind.reset()
-	v.begins = true
+	v.begins, v.skipped = true, false
 }
 
 // off ends the walk outside the bounds.
@@ -219,6 +225,12 @@ func (v *Visible) forward(ok bool) bool {
 		if hidden++; v.ask(hidden) {
 			var moved bool
 			if moved, ok = v.forwardOver(key, hidden); moved {
+				continue
+			}
+		}
+		if hidden%skipEvery == 0 && len(v.covers) > 0 {
+			var skipped bool
+			if skipped, ok = v.skipForward(); skipped {
 				continue
 			}
 		}

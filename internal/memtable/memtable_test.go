@@ -182,7 +182,7 @@ func compareGet(t *testing.T, r *rand.Rand, b *builder, m *model, key []byte) {
 	}
 	if covers := b.Covers(); r.IntN(10) == 0 {
 		for range 20 {
-			if got, want := covers(key, vis), m.cover(key, vis); got != want {
+			if got, want := covers.Cover(key, vis), m.cover(key, vis); got != want {
 				t.Fatalf("cover of %q at %+v: %d, want %d", key, vis, got, want)
 			}
 			key = fmt.Appendf(nil, "\x00key%03d", r.IntN(200))

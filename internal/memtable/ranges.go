@@ -125,14 +125,25 @@ func (t *Table) Cover(key []byte, vis base.Visibility) (seq uint64) {
 	return seq
 }
 
-// Covers returns Cover for keys that mostly stand close to each other. It is for one goroutine, and for who sees none of
+// Covers answers Cover for keys that mostly stand close to each other. It is for one goroutine, and for who sees none of
 // the range tombstones that come later.
-func (t *Table) Covers() func(key []byte, vis base.Visibility) uint64 {
+type Covers struct {
+	*tombstone.Cursor
+	t *Table
+}
+
+// Cover is Table.Cover.
+func (c *Covers) Cover(key []byte, vis base.Visibility) uint64 {
+	return c.Cursor.Cover(key, c.t.limited(vis))
+}
+
+// Covers returns one over the range tombstones there are.
+func (t *Table) Covers() *Covers {
+	var lists []*tombstone.List
 	r := t.ranges.now.Load()
 	if r == nil {
-		return func([]byte, base.Visibility) uint64 { return 0 }
+		return &Covers{tombstone.NewCursor(), t}
 	}
-	var lists []*tombstone.List
 	for _, l := range r.lists {
 		lists = append(lists, l.List)
 	}
@@ -142,8 +153,7 @@ func (t *Table) Covers() func(key []byte, vis base.Visibility) uint64 {
 		}
 		lists = append(lists, r.last.Load())
 	}
-	c := tombstone.NewCursor(lists...)
-	return func(key []byte, vis base.Visibility) uint64 { return c.Cover(key, t.limited(vis)) }
+	return &Covers{tombstone.NewCursor(lists...), t}
 }
 
 // limited returns what vis sees of a table that was truncated.

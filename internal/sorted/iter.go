@@ -171,6 +171,15 @@ func (it *Iter) Prev() bool { return it.i >= 0 && it.place(it.i-1) }
 // IsNewest implements iterator.VersionTeller.
 func (it *Iter) IsNewest() bool { return true }
 
+// NewestSeq implements iterator.Dated.
+func (it *Iter) NewestSeq() uint64 { return it.Snapshot }
+
+// SkipGE implements iterator.Dated.
+func (it *Iter) SkipGE(key []byte) bool { return it.SeekGE(key) }
+
+// SkipLT implements iterator.Dated.
+func (it *Iter) SkipLT(key []byte) bool { return it.SeekLT(key) }
+
 // mostStride is how many rows a stride has: its user does not look whether there is a newer
 // State before it ends.
 const mostStride = 256

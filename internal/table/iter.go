@@ -205,6 +205,31 @@ func (it *Iter) StretchBack(low []byte, snapshot uint64) (c *block.Cursor, begin
 	return &it.Cursor, begin
 }
 
+// NewestSeq implements iterator.Dated.
+func (it *Iter) NewestSeq() uint64 { return it.r.newestRow(it.b) }
+
+// SkipGE implements iterator.Dated. It mostly stays in the block.
+func (it *Iter) SkipGE(key []byte) bool {
+	if i := it.SearchGE(key); i < it.Rows() {
+		return it.place(i)
+	}
+	if end := (it.b/partBlocks + 1) * partBlocks; it.r.partSeqs != nil && it.r.index.Find(key) >= end {
+		return it.enter(end) && it.place(0)
+	}
+	return it.SeekGE(key)
+}
+
+// SkipLT implements iterator.Dated.
+func (it *Iter) SkipLT(key []byte) bool {
+	if i := it.SearchGE(key); i > 0 {
+		return it.place(i - 1)
+	}
+	if begin := it.b / partBlocks * partBlocks; it.r.partSeqs != nil && it.r.index.Find(key) < begin {
+		return it.enter(begin-1) && it.place(it.Rows()-1)
+	}
+	return it.SeekLT(key)
+}
+
 // Whole implements iterator.Carrier. It says so of blocks that a merge of a store which has outgrown memory would write
 // as they are: all rows are puts without a sequence, each of another key.
 func (it *Iter) Whole(limit []byte) (raw int, c block.Codec, ok bool) {

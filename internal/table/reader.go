@@ -41,6 +41,8 @@ type Reader struct {
 
 	points atomic.Pointer[pointindex.Index]
 	apart  apart
+
+	partSeqs []uint64 // no row of a part has a greater one stored; nil: not known
 }
 
 // Row is what Get found.
@@ -209,6 +211,18 @@ func (r *Reader) seq(stored uint64) uint64 {
 // maxSeq returns the greatest sequence that counts of any row.
 func (r *Reader) maxSeq() uint64 { return r.seq(r.meta.MaxSeq) }
 
+// partBlocks is of how many blocks it is known how new their rows are.
+const partBlocks = 64
+
+// newestRow returns a sequence that the one that counts of no row exceeds, of those in the part that block b is in, if
+// there are parts.
+func (r *Reader) newestRow(b int) uint64 {
+	if r.partSeqs == nil {
+		return r.maxSeq()
+	}
+	return r.seq(r.partSeqs[b/partBlocks])
+}
+
 // keyPage returns the key page of block b; the caller is inside an epoch.
 func (r *Reader) keyPage(b int) (*cache.Page, error) {
 	if p := r.cache.Load(&r.slots[2*b]); p != nil {
@@ -309,6 +323,10 @@ func (r *Reader) Adopt(pages []*cache.Page) {
 		}
 	}
 }
+
+// AdoptSeqs takes what the table's Writer knows of its sequences: the greatest one of all is mostly that of a range
+// tombstone, or of a few rows. Nobody may have read from the table yet.
+func (r *Reader) AdoptSeqs(partSeqs []uint64) { r.partSeqs = partSeqs }
 
 // Inherit takes over what o, another Reader of the same file, has in memory: its pages and
 // its point index, which those that read from o now may go on using: they are inside the

@@ -78,6 +78,7 @@ type Writer struct {
 	pages    []*cache.Page // decoded, in the order of a Reader's slots; nil where there was no room
 
 	lastSeq   uint64
+	partSeqs  []uint64 // of each partBlocks blocks the greatest
 	tombs     []tombstone.Tombstone
 	tombBytes int64
 	rawBlocks int64 // bytes that went into the blocks in the file
@@ -201,6 +202,11 @@ func (w *Writer) count(key []byte, seq uint64, kind base.Kind, value []byte) {
 	}
 	m.RawBytes += int64(len(key) + len(value))
 	m.MinSeq, m.MaxSeq = min(m.MinSeq, seq), max(m.MaxSeq, seq)
+	part := w.pipeline.blocks / partBlocks
+	if part == len(w.partSeqs) {
+		w.partSeqs = append(w.partSeqs, 0)
+	}
+	w.partSeqs[part] = max(w.partSeqs[part], seq)
 	w.last, w.lastSeq = append(w.last[:0], key...), seq
 }
 
@@ -439,6 +445,9 @@ func (w *Writer) Finish() (base.TableMeta, error) {
 	}
 	return w.meta, nil
 }
+
+// PartSeqs returns what Reader.AdoptSeqs takes.
+func (w *Writer) PartSeqs() []uint64 { return w.partSeqs }
 
 // TakePages returns, after Finish, the decoded pages for Reader.Adopt, whose they are
 // then, or the caller's to discard. They are the writer's until then.

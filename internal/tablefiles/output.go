@@ -13,6 +13,7 @@ import (
 type inMemory struct {
 	points *pointindex.Index
 	pages  []*cache.Page
+	seqs   []uint64
 }
 
 // finished are tables, by number, that are written and not open yet.
@@ -26,6 +27,7 @@ func (x finished) attach(h *tree.Handle) {
 		h.AttachIndex(m.points)
 	}
 	h.Adopt(m.pages)
+	h.AdoptSeqs(m.seqs)
 }
 
 // free gives back what was not attached.
@@ -104,7 +106,7 @@ func (o *output) Finish() (base.TableMeta, error) {
 	if err != nil {
 		return meta, err
 	}
-	m := inMemory{pages: o.TakePages()}
+	m := inMemory{pages: o.TakePages(), seqs: o.PartSeqs()}
 	if o.points != nil {
 		if x, err := o.points.Build(); err == nil { // if not, the indexer finds out why
 			m.points = x

@@ -48,6 +48,10 @@ func (c *Cursor) Cover(key []byte, vis base.Visibility) (seq uint64) {
 	return seq
 }
 
+// Alike returns the bounds of keys, from low to before high (nil: no limit), around the one that Cover was last asked for,
+// for which it returns the same.
+func (c *Cursor) Alike() (low, high []byte) { return c.low, c.high }
+
 // move goes where key is.
 func (c *Cursor) move(key []byte) {
 	c.low, c.high, c.placed = nil, nil, true

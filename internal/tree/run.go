@@ -120,27 +120,35 @@ func (r *Run) find(key []byte) *Handle {
 	return r.Tables[lo]
 }
 
-// Covers returns a function that returns the greatest sequence vis sees of a range tombstone of the run that covers
-// a key, for keys that mostly stand close to each other. It is for one goroutine.
-func (r *Run) Covers() func(key []byte, vis base.Visibility) uint64 {
-	var h *Handle           // where the last key was
-	var c *tombstone.Cursor // over its tombstones; nil: it has none
-	return func(key []byte, vis base.Visibility) uint64 {
-		if h == nil || !h.Meta.Contains(key) {
-			next := r.find(key)
-			if next == nil {
-				return 0
-			}
-			if h, c = next, nil; h.Meta.RangeDeletes > 0 {
-				c = tombstone.NewCursor(h.Tombstones())
-			}
-		}
-		if c == nil {
+// Covers answers which range tombstones of a run cover keys that mostly stand close to each other. It is for one goroutine.
+type Covers struct {
+	run  *Run
+	h    *Handle           // where the last key was
+	over *tombstone.Cursor // its tombstones; nil: it has none
+}
+
+// Covers returns one for the run.
+func (r *Run) Covers() *Covers { return &Covers{run: r} }
+
+// Cover returns the greatest sequence vis sees of a range tombstone that covers a key.
+func (c *Covers) Cover(key []byte, vis base.Visibility) uint64 {
+	if c.h == nil || !c.h.Meta.Contains(key) {
+		next := c.run.find(key)
+		if next == nil {
 			return 0
 		}
-		return c.Cover(key, vis)
+		if c.h, c.over = next, nil; c.h.Meta.RangeDeletes > 0 {
+			c.over = tombstone.NewCursor(c.h.Tombstones())
+		}
 	}
+	if c.over == nil {
+		return 0
+	}
+	return c.over.Cover(key, vis)
 }
+
+// Alike returns the bounds of keys around the one that Cover has last found covered, for which it returns the same.
+func (c *Covers) Alike() (low, high []byte) { return c.over.Alike() }
 
 // RunIter walks all tables of a run, and then those of another, in the same memory.
 type RunIter struct {

@@ -264,8 +264,8 @@ func (it *Iter) addOwn() {
 }
 
 // addCover adds range tombstones that come with no rows of their own.
-func (it *Iter) addCover(cover func([]byte, base.Visibility) uint64) {
-	it.sources = append(it.sources, iterator.Source{It: iterator.NewSliceIter(nil), Cover: cover})
+func (it *Iter) addCover(c *memtable.Covers) {
+	it.sources = append(it.sources, iterator.Source{It: iterator.NewSliceIter(nil), Cover: c.Cover, Alike: c.Alike})
 }
 
 // addLayers adds what lies above the tables: memtables together, unless their order is not
@@ -352,7 +352,8 @@ func (it *Iter) addRun(r *tree.Run) {
 		src.It = run
 	}
 	if r.Tombstones {
-		src.Cover = r.Covers()
+		c := r.Covers()
+		src.Cover, src.Alike = c.Cover, c.Alike
 	}
 	it.open = append(it.open, src.It)
 	it.sources = append(it.sources, src)

@@ -156,3 +156,24 @@ func (s *striding) Stride(limit []byte) int {
 	}
 	return n
 }
+
+// Dated returns an iterator like it, of which no row has a greater sequence than newest, that implements iterator.Dated and
+// counts how often it skips.
+func Dated(it base.Iterator, newest uint64, skips *int) base.Iterator {
+	return &dated{Iterator: it, newest: newest, skips: skips}
+}
+
+type dated struct {
+	base.Iterator
+	newest uint64
+	skips  *int
+}
+
+func (d *dated) NewestSeq() uint64      { return d.newest }
+func (d *dated) SkipGE(key []byte) bool { *d.skips++; return d.SeekGE(key) }
+func (d *dated) SkipLT(key []byte) bool { *d.skips++; return d.SeekLT(key) }
+
+func (d *dated) IsNewest() bool {
+	t, ok := d.Iterator.(iterator.VersionTeller)
+	return ok && t.IsNewest()
+}
