@@ -86,10 +86,13 @@ func (v *view) aged(r *rand.Rand, k int, skips *int, wrap func(base.Iterator) ba
 // TestVisibleOverRangeDeletes: walks that skip what range deletes hide see all that is newer, turn round anywhere, and note no
 // gap with a row.
 func TestVisibleOverRangeDeletes(t *testing.T) {
-	skips, noted := 0, 0
+	skips, noted, seeds := 0, 0, 1000
 	it := &iterator.Visible{}
-	for seed := range uint64(1000) {
-		r := rand.New(rand.NewPCG(seed, 10))
+	if testing.Short() {
+		seeds = 250
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 10))
 		v := deletedView(r, 40+r.IntN(600))
 		w := &walk{t: t, view: v, it: it, at: -1}
 		w.it.Init(v.aged(r, 1+r.IntN(6), &skips, plain), v.vis, v.low, v.high)
@@ -100,7 +103,7 @@ func TestVisibleOverRangeDeletes(t *testing.T) {
 		w.everyWay(r)
 		noted += gaps.noted
 	}
-	if skips < 2500 || noted < 1000 {
+	if skips < seeds || noted < seeds {
 		t.Errorf("%d skips, %d gaps", skips, noted)
 	}
 	t.Logf("%d skips, %d gaps", skips, noted)
