@@ -23,6 +23,9 @@ func TestFullDiskOfItsOwn(t *testing.T) {
 		durability   cairn.Durability
 	}{{64 << 20, 24 << 20, 300, 0}, {16 << 20, 12 << 20, 150, 0}, {16 << 20, 12 << 20, 150, cairn.Relaxed}, {4 << 20, 6 << 20, 30, 0}} {
 		t.Run(fmt.Sprintf("%d MiB, durability %v", c.memory>>20, c.durability), func(t *testing.T) {
+			if c.memory < 16<<20 {
+				large(t)
+			}
 			m := memfs.New()
 			m.StopJournal()
 			m.SetCapacity(c.disk)
@@ -67,7 +70,7 @@ func TestFullDiskGoesOn(t *testing.T) {
 			v := make([]byte, 1100)
 			full, stuck, most := 0, time.Time{}, 600<<20
 			if testing.Short() {
-				most = 120 << 20
+				most = 80 << 20
 			}
 			for written := 0; written < most; {
 				random.Read(v)
