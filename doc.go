@@ -102,7 +102,7 @@
 // CorruptionError which byte of which file is damaged, ConflictError which key or
 // range another transaction changed. A full disk is ErrNoSpace and heals: once there
 // is space, the same call succeeds. ErrLimit takes keys of many kilobytes, and very many of
-// their versions that snapshots keep, or four billion files. A failed sync does not heal: the commits that waited
+// their versions that snapshots keep, or some GiB of them in one transaction; or four billion files. A failed sync does not heal: the commits that waited
 // for it get ErrCommitUnknown, and whatever writes later ErrPoisoned. The store stays
 // readable, and reopening it finds out what the disk has kept.
 //

@@ -64,7 +64,7 @@ func (v *Visible) skipBackward() (ok bool) {
 	return v.merged.moved(d.SkipLT(low))
 }
 
-// covering returns which of the covers has a visible range tombstone over key that is newer than seq, and tells how far; -1: none.
+// covering returns which of the covers has a visible range tombstone over key that is newer than seq; its alike tells how far that goes. -1: none.
 func (v *Visible) covering(key []byte, seq uint64) int {
 	for i, cover := range v.covers {
 		if v.alike[i] != nil && cover(key, v.vis) > seq {
