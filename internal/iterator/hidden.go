@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// Dated may be implemented by a base.Iterator that knows how new its rows are. It has parts, one behind the other, or
-// is one itself.
+// Dated may be implemented by a base.Iterator that knows how new its rows are: those of each of its parts, of which one or
+// more lie one behind the other.
 type Dated interface {
 	// NewestSeq returns a sequence that no row of the part in which it stands exceeds.
 	NewestSeq() uint64
-	// SkipGE moves forward to the first entry with a key >= key, or to the first one of the next part.
-	SkipGE(key []byte) bool
-	// SkipLT moves back to the last entry with a key < key, or to the last one of the part before.
-	SkipLT(key []byte) bool
+	// SkipGE moves forward to the first entry with a key >= key, or to one before it that is not in that part: no entry that it
+	// passes has a sequence of below or more, which is greater than NewestSeq.
+	SkipGE(key []byte, below uint64) bool
+	// SkipLT moves back to the last entry with a key < key, or to one behind it likewise.
+	SkipLT(key []byte, below uint64) bool
 }
 
 // skipEvery is how many keys without a row a walk passes before it looks whether range deletes hide what follows, each time:
@@ -31,12 +32,13 @@ func (v *Visible) skipForward() (skipped, ok bool) {
 		return false, true
 	}
 	var high []byte
-	newest, key := d.NewestSeq(), v.merged.Key()
+	newest, below, key := d.NewestSeq(), uint64(math.MaxUint64), v.merged.Key()
 	for range mostAlike {
-		cover := v.covering(key, newest)
+		cover, seq := v.covering(key, newest)
 		if cover < 0 {
 			break
 		}
+		below = min(below, seq)
 		_, high = v.alike[cover]()
 		if key = high; v.high != nil && bytes.Compare(high, v.high) >= 0 {
 			break
@@ -46,7 +48,7 @@ func (v *Visible) skipForward() (skipped, ok bool) {
 		return false, true
 	}
 	v.skipped = true
-	return true, v.merged.moved(d.SkipGE(high))
+	return true, v.merged.moved(d.SkipGE(high, below))
 }
 
 // skipBackward is skipForward for the other direction.
@@ -55,23 +57,27 @@ func (v *Visible) skipBackward() (ok bool) {
 	if !is {
 		return true
 	}
-	cover := v.covering(v.merged.Key(), d.NewestSeq())
+	cover, below := v.covering(v.merged.Key(), d.NewestSeq())
 	if cover < 0 {
 		return true
 	}
 	low, _ := v.alike[cover]()
 	v.skipped = true
-	return v.merged.moved(d.SkipLT(low))
+	return v.merged.moved(d.SkipLT(low, below))
 }
 
-// covering returns which of the covers has a visible range tombstone over key that is newer than seq; its alike tells how far that goes. -1: none.
-func (v *Visible) covering(key []byte, seq uint64) int {
+// covering returns which of the covers has a visible range tombstone over key that is newer than seq, and its sequence; its
+// alike tells how far that goes. -1: none.
+func (v *Visible) covering(key []byte, seq uint64) (i int, newer uint64) {
 	for i, cover := range v.covers {
-		if v.alike[i] != nil && cover(key, v.vis) > seq {
-			return i
+		if v.alike[i] == nil {
+			continue
+		}
+		if newer := cover(key, v.vis); newer > seq {
+			return i, newer
 		}
 	}
-	return -1
+	return -1, 0
 }
 
 // moved takes up that the current source has moved on in the direction of the walk, ok telling whether it stands on an entry.
@@ -91,7 +97,11 @@ func (c *Concat) NewestSeq() uint64 {
 }
 
 // SkipGE implements Dated.
-func (c *Concat) SkipGE(key []byte) bool { return c.it.(Dated).SkipGE(key) || c.onward() }
+func (c *Concat) SkipGE(key []byte, below uint64) bool {
+	return c.it.(Dated).SkipGE(key, below) || c.onward()
+}
 
 // SkipLT implements Dated.
-func (c *Concat) SkipLT(key []byte) bool { return c.it.(Dated).SkipLT(key) || c.back() }
+func (c *Concat) SkipLT(key []byte, below uint64) bool {
+	return c.it.(Dated).SkipLT(key, below) || c.back()
+}

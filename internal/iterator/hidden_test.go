@@ -60,6 +60,9 @@ func (v *view) aged(r *rand.Rand, k int, skips *int, wrap func(base.Iterator) ba
 	for i, part := range parts {
 		dated := func(it base.Iterator) base.Iterator {
 			newest := newestOf(it)
+			if r.IntN(2) == 0 {
+				return itertest.DatedEach(itertest.Invalidating(wrap(it)), skips)
+			}
 			return itertest.Dated(itertest.Invalidating(wrap(it)), newest, skips)
 		}
 		switch r.IntN(5) {

@@ -258,6 +258,49 @@ func (it *Iter) Newest(vis base.Visibility) bool {
 	return it.settle(-1) && n > 0
 }
 
+const (
+	// nearRefs is how many refs to each side are of the part in which an iterator stands.
+	nearRefs = 32
+	// mostSkipped is how many refs are skipped at once: who passes many is to remember them, see iterator.Gaps.
+	mostSkipped = 1024
+)
+
+// NewestSeq implements iterator.Dated.
+func (it *Iter) NewestSeq() (newest uint64) {
+	for _, r := range it.refs[max(it.i-nearRefs, 0):min(it.i+nearRefs, len(it.refs))] {
+		if seq := it.seq(r); seq <= it.upTo {
+			newest = max(newest, seq)
+		}
+	}
+	return newest
+}
+
+// isBelow reports whether the record at position i has a lesser sequence than below, or is not to be seen at all.
+func (it *Iter) isBelow(i int, below uint64) bool {
+	r := it.refs[i]
+	seq := it.seq(r)
+	return seq < below || seq > it.upTo || !it.live(r)
+}
+
+// SkipGE implements iterator.Dated.
+func (it *Iter) SkipGE(key []byte, below uint64) bool {
+	i, end := it.i+1, min(it.lowerBound(it.c, key), it.i+mostSkipped)
+	for i < end && it.isBelow(i, below) {
+		i++
+	}
+	return it.begin(i)
+}
+
+// SkipLT implements iterator.Dated.
+func (it *Iter) SkipLT(key []byte, below uint64) bool {
+	i, end := it.i-1, max(it.lowerBound(it.c, key), it.i-mostSkipped)
+	for i >= end && it.isBelow(i, below) {
+		i--
+	}
+	it.i = i
+	return it.settle(-1)
+}
+
 // Prev implements base.Iterator.
 func (it *Iter) Prev() bool {
 	if it.i < 0 {

@@ -22,6 +22,8 @@ type stacked struct {
 	models []*model
 	next   uint64
 	oldest uint64 // nobody sees less
+
+	skips, early int // see skip
 }
 
 func newStacked(most int64) *stacked {
@@ -128,6 +130,54 @@ func (s *stacked) compareKeys(t *testing.T, all []iterator.Entry, upTo uint64) {
 	}
 }
 
+// skip looks at what iterators up to a sequence skip: neither way a row that is as new as they are told, and all others but for
+// where there are many.
+func (s *stacked) skip(t *testing.T, r *rand.Rand, upTo uint64) {
+	t.Helper()
+	its, _ := s.Append(nil, nil, s.plain(), upTo)
+	for _, it := range its {
+		var all []iterator.Entry
+		for ok := it.First(); ok; ok = it.Next() {
+			all = append(all, iterator.Entry{Key: bytes.Clone(it.Key()), Seq: it.Seq()})
+		}
+		if len(all) == 0 {
+			continue
+		}
+		dated, at := it.(iterator.Dated), 0
+		for it.First(); at < len(all)-1 && r.IntN(3) > 0; at++ {
+			it.Next()
+		}
+		for range 20 {
+			key := all[r.IntN(len(all))].Key
+			below := dated.NewestSeq() + 1 + r.Uint64N(s.next)/8
+			stops := func(e iterator.Entry) bool { return e.Seq >= below && e.Seq <= upTo }
+			forward := at == 0 || at < len(all)-1 && bytes.Compare(key, all[at].Key) > 0
+			skip, step := dated.SkipGE, 1
+			if !forward {
+				skip, step = dated.SkipLT, -1
+			}
+			ok := skip(key, below)
+			stands := func() bool { return ok && bytes.Equal(it.Key(), all[at].Key) && it.Seq() == all[at].Seq }
+			s.skips++
+			for at += step; at >= 0 && at < len(all) && forward == (bytes.Compare(all[at].Key, key) < 0) && !stops(all[at]); at += step {
+				if stands() {
+					s.early++
+					break
+				}
+			}
+			if at < 0 || at == len(all) {
+				if ok {
+					t.Fatalf("forward %v to %q: at %q, not the end", forward, key, it.Key())
+				}
+				break
+			}
+			if !stands() {
+				t.Fatalf("forward %v to %q below %d: %q/%d, want %q/%d", forward, key, below, it.Key(), it.Seq(), all[at].Key, all[at].Seq)
+			}
+		}
+	}
+}
+
 // nextSeen moves to the next key, or to the next version where the one it stands on is not
 // to be seen.
 func nextSeen(it *iterator.Merging, upTo uint64) bool {
@@ -158,6 +208,9 @@ func TestStack(t *testing.T) {
 				s.compare(t, s.next-1)
 			case p < 50:
 				s.compare(t, r.Uint64N(s.next))
+			case p < 60:
+				s.skip(t, r, s.next-1)
+				s.skip(t, r, r.Uint64N(s.next))
 			case p < 200:
 				s.add(base.KindDelete, key, nil)
 			case p < 210:
@@ -169,6 +222,9 @@ func TestStack(t *testing.T) {
 		s.compare(t, s.next-1)
 		if s.bytes < 16 {
 			t.Errorf("it counts %d bytes", s.bytes)
+		}
+		if s.early > s.skips/20 {
+			t.Errorf("%d skips of %d ended early", s.early, s.skips)
 		}
 		s.Keep(nil)
 		if s.bytes != 0 {

@@ -175,10 +175,10 @@ func (it *Iter) IsNewest() bool { return true }
 func (it *Iter) NewestSeq() uint64 { return it.Snapshot }
 
 // SkipGE implements iterator.Dated.
-func (it *Iter) SkipGE(key []byte) bool { return it.SeekGE(key) }
+func (it *Iter) SkipGE(key []byte, _ uint64) bool { return it.SeekGE(key) }
 
 // SkipLT implements iterator.Dated.
-func (it *Iter) SkipLT(key []byte) bool { return it.SeekLT(key) }
+func (it *Iter) SkipLT(key []byte, _ uint64) bool { return it.SeekLT(key) }
 
 // mostStride is how many rows a stride has: its user does not look whether there is a newer
 // State before it ends.

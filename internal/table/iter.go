@@ -209,23 +209,33 @@ func (it *Iter) StretchBack(low []byte, snapshot uint64) (c *block.Cursor, begin
 func (it *Iter) NewestSeq() uint64 { return it.r.newestRow(it.b) }
 
 // SkipGE implements iterator.Dated. It mostly stays in the block.
-func (it *Iter) SkipGE(key []byte) bool {
+func (it *Iter) SkipGE(key []byte, below uint64) bool {
 	if i := it.SearchGE(key); i < it.Rows() {
 		return it.place(i)
 	}
-	if end := (it.b/partBlocks + 1) * partBlocks; it.r.partSeqs != nil && it.r.index.Find(key) >= end {
-		return it.enter(end) && it.place(0)
+	if it.r.partSeqs != nil {
+		last := it.r.index.Find(key)
+		for next := (it.b/partBlocks + 1) * partBlocks; next <= last; next += partBlocks {
+			if it.r.newestRow(next) >= below {
+				return it.enter(next) && it.place(0)
+			}
+		}
 	}
 	return it.SeekGE(key)
 }
 
 // SkipLT implements iterator.Dated.
-func (it *Iter) SkipLT(key []byte) bool {
+func (it *Iter) SkipLT(key []byte, below uint64) bool {
 	if i := it.SearchGE(key); i > 0 {
 		return it.place(i - 1)
 	}
-	if begin := it.b / partBlocks * partBlocks; it.r.partSeqs != nil && it.r.index.Find(key) < begin {
-		return it.enter(begin-1) && it.place(it.Rows()-1)
+	if it.r.partSeqs != nil {
+		first := it.r.index.Find(key)
+		for before := it.b/partBlocks*partBlocks - 1; before >= first; before -= partBlocks {
+			if it.r.newestRow(before) >= below {
+				return it.enter(before) && it.place(it.Rows()-1)
+			}
+		}
 	}
 	return it.SeekLT(key)
 }

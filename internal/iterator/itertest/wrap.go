@@ -169,9 +169,32 @@ type dated struct {
 	skips  *int
 }
 
-func (d *dated) NewestSeq() uint64      { return d.newest }
-func (d *dated) SkipGE(key []byte) bool { *d.skips++; return d.SeekGE(key) }
-func (d *dated) SkipLT(key []byte) bool { *d.skips++; return d.SeekLT(key) }
+func (d *dated) NewestSeq() uint64                { return d.newest }
+func (d *dated) SkipGE(key []byte, _ uint64) bool { *d.skips++; return d.SeekGE(key) }
+func (d *dated) SkipLT(key []byte, _ uint64) bool { *d.skips++; return d.SeekLT(key) }
+
+// DatedEach returns an iterator like it, each row of which is a part of iterator.Dated, that counts how often it skips.
+func DatedEach(it base.Iterator, skips *int) base.Iterator {
+	return &datedEach{dated{Iterator: it, skips: skips}}
+}
+
+type datedEach struct{ dated }
+
+func (d *datedEach) NewestSeq() uint64 { return d.Seq() }
+
+func (d *datedEach) SkipGE(key []byte, below uint64) bool {
+	*d.skips++
+	for d.Next() && bytes.Compare(d.Key(), key) < 0 && d.Seq() < below {
+	}
+	return d.Valid()
+}
+
+func (d *datedEach) SkipLT(key []byte, below uint64) bool {
+	*d.skips++
+	for d.Prev() && bytes.Compare(d.Key(), key) >= 0 && d.Seq() < below {
+	}
+	return d.Valid()
+}
 
 func (d *dated) IsNewest() bool {
 	t, ok := d.Iterator.(iterator.VersionTeller)
