@@ -19,8 +19,8 @@ const mergeAllShare = 10
 
 // TableBytes returns what all tables take on disk.
 func (rs *State) TableBytes() (n int64) {
-	for _, meta := range rs.Version.Tables() {
-		n += meta.Size
+	for level := range manifest.NumLevels {
+		n += rs.Version.Bytes(level)
 	}
 	return n
 }
@@ -58,10 +58,7 @@ func (rs *State) WorthMergingAll(limit int64) bool {
 		}
 		above += l.Mem.LogBytes()
 	}
-	bottom := int64(0)
-	for _, meta := range rs.Version.Levels[manifest.Bottom] {
-		bottom += meta.Size
-	}
+	bottom := rs.Version.Bytes(manifest.Bottom)
 	above += rs.TableBytes() - bottom
 	return above > 0 && len(rs.Layers) > 0 && above+bottom <= limit && above*mergeAllShare >= bottom
 }
