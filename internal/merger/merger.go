@@ -106,9 +106,7 @@ func (m *Merger) ofMemory(mems []*tree.Memory, lowest bool) (merge *compact.Merg
 		if mem.Len() == 0 {
 			continue
 		}
-		mem.Sort()
-		sources = mem.Iterators(sources)
-		tombs = append(tombs, tombstone.Build(mem.RangeDeletes()))
+		sources, tombs = mem.AppendRows(sources, tombs)
 		rows += uint64(mem.Len())
 	}
 	snapshots, _ := m.readers()

@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/cairndb/cairn/internal/arena"
+	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/memtable"
+	"github.com/cairndb/cairn/internal/tombstone"
 	"github.com/cairndb/cairn/internal/wal"
 )
 
@@ -85,6 +87,13 @@ func (m *Memory) AwaitsLink() bool {
 		return false
 	}
 	return m.Seg.Written() < m.Seg.Appended()
+}
+
+// AppendRows appends what a merge reads of the memtable, to which nothing is added any more: its rows, in order, and its
+// range deletes.
+func (m *Memory) AppendRows(rows []base.Iterator, tombs []*tombstone.List) ([]base.Iterator, []*tombstone.List) {
+	m.Sort()
+	return m.Iterators(rows), append(tombs, tombstone.Build(m.RangeDeletes()))
 }
 
 // Untouched returns what of the arena somebody should touch now (arena.Touch), beside the

@@ -224,9 +224,7 @@ func (rs *State) Whole(slot *epoch.Slot, snapshots tombstone.Stripes) *Whole {
 	var rows []base.Iterator
 	var tombs []*tombstone.List
 	for _, l := range rs.Layers {
-		l.Mem.Sort()
-		rows = l.Mem.Iterators(rows)
-		tombs = append(tombs, tombstone.Build(l.Mem.RangeDeletes()))
+		rows, tombs = l.Mem.AppendRows(rows, tombs)
 		w.Count += uint64(l.Mem.Len())
 		if l.Mem.Len() > 0 {
 			w.Edit.LastSeq = max(w.Edit.LastSeq, l.Mem.LastSeq())
