@@ -70,9 +70,7 @@ func (e *Engine) flusher() {
 			given = true
 			continue
 		}
-		e.sleepUntil(retryDelay, nil)
-		e.sleepUntil(delay-retryDelay, e.wakeFlush)
-		delay = min(2*delay, maxRetry)
+		delay = e.backOff(delay, e.wakeFlush)
 	}
 }
 
@@ -144,6 +142,14 @@ func (e *Engine) sleepUntil(d time.Duration, wake <-chan struct{}) bool {
 	return turn.Sleep(d, wake, e.stopped.Done())
 }
 
+// backOff waits for delay after what has failed, or until woken, but not less than retryDelay. It returns how long to wait
+// the next time.
+func (e *Engine) backOff(delay time.Duration, wake <-chan struct{}) time.Duration {
+	e.sleepUntil(retryDelay, nil)
+	e.sleepUntil(delay-retryDelay, wake)
+	return min(2*delay, maxRetry)
+}
+
 // compactor merges tables while there is debt.
 func (e *Engine) compactor() {
 	delay := retryDelay
@@ -176,9 +182,7 @@ func (e *Engine) compactor() {
 			if rests && reserve.IsFull(err) {
 				e.rest(seq) // with what memtables delete there may be less to write
 			}
-			e.sleepUntil(retryDelay, nil)
-			e.sleepUntil(delay-retryDelay, e.wakeMerge)
-			delay = min(2*delay, maxRetry)
+			delay = e.backOff(delay, e.wakeMerge)
 			continue
 		case did:
 			delay = retryDelay
@@ -285,8 +289,7 @@ func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 		}
 	}
 	edit.Added = append(edit.Added, merger.Added(job.OutLevel, job.OutRun, tables)...)
-	if err := e.install(edit, tables, &tree.Check{}); err != nil {
-		e.merger.Withdraw(tables, err)
+	if err := e.installWritten(edit, tables, &tree.Check{}); err != nil {
 		return err
 	}
 	e.deletes.Note(job, tree.SizeOf(tables), e.flushed())

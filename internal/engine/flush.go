@@ -125,8 +125,5 @@ func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err e
 		return nil, err
 	}
 	edit.Added = merger.Added(0, max(edit.LastSeq, 1), tables)
-	if err = e.install(edit, tables, check); err != nil {
-		e.merger.Withdraw(tables, err)
-	}
-	return tables, err
+	return tables, e.installWritten(edit, tables, check)
 }

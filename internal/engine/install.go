@@ -21,6 +21,15 @@ func (e *Engine) install(edit *manifest.Edit, tables []*tree.Handle, from *tree.
 	return err
 }
 
+// installWritten is install of tables that were written for it, which are given up if it fails.
+func (e *Engine) installWritten(edit *manifest.Edit, tables []*tree.Handle, from *tree.Check) error {
+	err := e.install(edit, tables, from)
+	if err != nil {
+		e.merger.Withdraw(tables, err)
+	}
+	return err
+}
+
 // recorded is an edit that the manifest has, and where the log starts since.
 type recorded struct{ ordinal, logStart uint64 }
 

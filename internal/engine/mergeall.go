@@ -49,9 +49,7 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 	defer check.Wait()
 	tables, edit, err := e.merger.All(sealed, closing, effort, func() error { return e.mergeMayGoOn(closing) }, check.Begin)
 	if err == nil {
-		if err = e.install(edit, tables, check); err != nil {
-			e.merger.Withdraw(tables, err)
-		}
+		err = e.installWritten(edit, tables, check)
 	}
 	if err != nil {
 		e.merger.NoteFailed(err)
