@@ -61,9 +61,9 @@ type committer struct {
 	goodSum uint32
 
 	spare     *tree.Memory // next active segment, recorded in the manifest
-	preparing bool         // somebody makes the spare
+	preparing bool         // somebody makes the spare, or gives it up, or has to do with the space put aside for it: who needs a segment waits
 	hurry     atomic.Bool  // somebody waits for it
-	asked     bool         // the keeper was asked for one, for the active segment
+	asked     bool         // a commit to the active segment has had one begun; where that could not be, the keeper does
 	flushRest bool         // nobody has written for a while: what is sealed is flushed
 	resting   bool         // nor that: when the flush under way has ended everything is merged
 	flushing  bool         // the flusher has begun

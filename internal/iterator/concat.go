@@ -11,7 +11,7 @@ import (
 // Concat walks a list of ordered parts that do not overlap, one after another:
 // every key of a part is less than every key of the next, so that all versions
 // of a key are in one part. At most one part is open at a time. It implements
-// base.Iterator and KeyStepper.
+// base.Iterator, KeyStepper, Stretcher, Carrier, VersionTeller and Dated: of the open part, if that does.
 type Concat struct {
 	n      int
 	bounds func(i int) (smallest, largest []byte)
