@@ -172,8 +172,8 @@ func (tx *Tx) DeleteRange(r Range) error {
 
 // note makes an I/O error of a write stick: a transaction that lost one must not commit.
 func (tx *Tx) note(err error) error {
-	if err != nil && !errors.Is(err, ErrReadOnly) && tx.err == nil {
-		tx.err = err
+	if err != nil && !errors.Is(err, ErrReadOnly) {
+		tx.stick(err)
 	}
 	return err
 }
@@ -264,7 +264,7 @@ func (tx *Tx) finish(it *txn.Iter) {
 	it.Recycle()
 }
 
-// stick keeps the first error of a scan.
+// stick keeps the first error of a scan, or of a write that was accepted.
 func (tx *Tx) stick(err error) {
 	if tx.err == nil {
 		tx.err = err
