@@ -36,9 +36,6 @@ func (r *Run) MaxSeq() (seq uint64) {
 // Bytes returns the size of the run's tables on disk.
 func (r *Run) Bytes() int64 { return totalBytes(r.Tables) }
 
-// Find returns the run's only table that may hold key, or nil.
-func (r *Run) Find(key []byte) *base.TableMeta { return find(r.Tables, key) }
-
 // Version is the set of a store's tables at one moment. It is immutable: Apply
 // makes a new one, sharing what did not change. The zero Version is empty.
 type Version struct {
@@ -111,10 +108,6 @@ func (v *Version) Overlapping(level int, low, high []byte) []*base.TableMeta {
 	return out
 }
 
-// Find returns the only table of level 1..6 that may hold key, or nil. Runs of
-// level 0 are asked one by one, see Run.Find.
-func (v *Version) Find(level int, key []byte) *base.TableMeta { return find(v.Levels[level], key) }
-
 // hasAll reports whether v has all tables of o.
 func (v *Version) hasAll(o *Version) bool {
 	tables := make(map[uint64]bool)
@@ -127,14 +120,6 @@ func (v *Version) hasAll(o *Version) bool {
 		}
 	}
 	return true
-}
-
-// MaxSeq returns the greatest sequence of any table, 0 if there is none.
-func (v *Version) MaxSeq() (seq uint64) {
-	for _, t := range v.Tables() {
-		seq = max(seq, t.MaxSeq)
-	}
-	return seq
 }
 
 // String lists the tables, one run or level on a line, for debugging.
@@ -170,15 +155,7 @@ func totalBytes(tables []*base.TableMeta) (n int64) {
 	return n
 }
 
-// find and overlapping rely on tables being sorted and free of overlap.
-func find(tables []*base.TableMeta, key []byte) *base.TableMeta {
-	i := sort.Search(len(tables), func(i int) bool { return !tables[i].EndsBefore(key) })
-	if i < len(tables) && tables[i].Contains(key) {
-		return tables[i]
-	}
-	return nil
-}
-
+// overlapping relies on tables being sorted and free of overlap.
 func overlapping(tables []*base.TableMeta, low, high []byte) []*base.TableMeta {
 	from, to := 0, len(tables)
 	if low != nil {

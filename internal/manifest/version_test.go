@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,8 +42,8 @@ func TestVersionOrder(t *testing.T) {
 	if s := strings.Join(got, " "); s != "0:9 0:8 0:7 0:3 5:4 5:5 6:1" {
 		t.Errorf("order %s", s)
 	}
-	if v.NumRuns() != 5 || v.NumTables() != 7 || v.MaxSeq() != 18 || v.Bytes(0) != 4000 || v.Bytes(5) != 2000 || v.Bytes(1) != 0 {
-		t.Errorf("runs %d, tables %d, sequence %d, bytes %d %d", v.NumRuns(), v.NumTables(), v.MaxSeq(), v.Bytes(0), v.Bytes(5))
+	if v.NumRuns() != 5 || v.NumTables() != 7 || v.Bytes(0) != 4000 || v.Bytes(5) != 2000 || v.Bytes(1) != 0 {
+		t.Errorf("runs %d, tables %d, bytes %d %d", v.NumRuns(), v.NumTables(), v.Bytes(0), v.Bytes(5))
 	}
 	if !strings.Contains(v.String(), "L0 run 7: 000008[\"a\",\"b\"]#8-17 000007") {
 		t.Errorf("string:\n%s", v)
@@ -51,22 +52,6 @@ func TestVersionOrder(t *testing.T) {
 
 func TestVersionSearch(t *testing.T) {
 	v := sample(t)
-	for _, c := range []struct {
-		level int
-		key   string
-		want  uint64
-	}{{5, "a", 4}, {5, "e", 4}, {5, "e0", 0}, {5, "f", 5}, {5, "g", 5}, {5, "g0", 0}, {6, "m", 1}, {4, "m", 0}} {
-		got := uint64(0)
-		if m := v.Find(c.level, []byte(c.key)); m != nil {
-			got = m.Num
-		}
-		if got != c.want {
-			t.Errorf("level %d key %s: table %d, want %d", c.level, c.key, got, c.want)
-		}
-	}
-	if m := v.L0[1].Find([]byte("c1")); m == nil || m.Num != 7 {
-		t.Errorf("run 7 has %v for c1", m)
-	}
 	if n := len(v.Overlapping(5, []byte("e"), []byte("f"))); n != 1 {
 		t.Errorf("%d tables in [e,f)", n)
 	}
@@ -97,20 +82,14 @@ func TestVersionSearchModel(t *testing.T) {
 		v := applied(t, new(Version), e)
 		for range 50 {
 			low, high := fmt.Sprintf("%02d", rng.IntN(60)), fmt.Sprintf("%02d", rng.IntN(60))
-			n, hit := 0, (*base.TableMeta)(nil)
+			n := 0
 			for _, m := range v.Levels[3] {
 				if m.Overlaps([]byte(low), []byte(high)) && low < high {
 					n++
 				}
-				if m.Contains([]byte(low)) {
-					hit = m
-				}
 			}
 			if got := len(v.Overlapping(3, []byte(low), []byte(high))); low < high && got != n {
 				t.Fatalf("%d tables in [%s,%s), want %d, of %s", got, low, high, n, v)
-			}
-			if got := v.Find(3, []byte(low)); got != hit {
-				t.Fatalf("%v for %s, want %v", got, low, hit)
 			}
 		}
 	}
@@ -126,7 +105,7 @@ func TestApplyIsAtomicAndShares(t *testing.T) {
 	if v.String() != before {
 		t.Error("the old version changed")
 	}
-	if next.NumTables() != 4 || len(next.L0) != 2 || next.Find(6, []byte("b")).Num != 4 || len(next.Levels[5]) != 1 {
+	if next.NumTables() != 4 || len(next.L0) != 2 || next.Levels[6][0].Num != 4 || len(next.Levels[5]) != 1 {
 		t.Errorf("after:\n%s", next)
 	}
 }
@@ -194,7 +173,7 @@ func TestTouchingTables(t *testing.T) {
 		t.Error("tables that share a key do not overlap")
 	}
 	a.LargestExclusive = true
-	if v := applied(t, new(Version), e); v.Find(1, []byte("m")) != b || !bytes.Equal(v.Levels[1][0].Largest, b.Smallest) {
+	if v := applied(t, new(Version), e); !slices.Equal(v.Overlapping(1, []byte("m"), []byte("n")), []*base.TableMeta{b}) || !bytes.Equal(v.Levels[1][0].Largest, b.Smallest) {
 		t.Error("key m is not in the second table")
 	}
 }

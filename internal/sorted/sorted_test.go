@@ -177,7 +177,12 @@ func (s *store) state() *tree.State {
 }
 
 // flushed returns the greatest sequence in tables.
-func (s *store) flushed() uint64 { return s.version.MaxSeq() }
+func (s *store) flushed() (seq uint64) {
+	for _, t := range s.version.Tables() {
+		seq = max(seq, t.MaxSeq)
+	}
+	return seq
+}
 
 // snapshot returns a sequence from one on up to the last.
 func (s *store) snapshot(from uint64) uint64 {

@@ -196,19 +196,3 @@ func (l *List) LastHigh() []byte {
 	}
 	return l.frags[len(l.frags)-1].High
 }
-
-// Overlaps reports whether a key of [low, high) is covered; high nil means
-// without an upper bound.
-func (l *List) Overlaps(low, high []byte) bool {
-	switch {
-	case l == nil || high != nil && bytes.Compare(low, high) >= 0:
-		return false
-	case l.nest != nil:
-		return l.nest.overlaps(low, high)
-	}
-	i := l.find(low)
-	if i >= 0 && bytes.Compare(low, l.frags[i].High) < 0 {
-		return true
-	}
-	return i+1 < len(l.frags) && (high == nil || bytes.Compare(l.frags[i+1].Low, high) < 0)
-}

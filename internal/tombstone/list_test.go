@@ -75,20 +75,6 @@ func check(t *testing.T, r *rand.Rand, l *List, m model) {
 	}
 	checkFragments(t, l, m)
 	checkBounds(t, l, m)
-	for range 10 {
-		low, high := probe(r.IntN(probes)), probe(r.IntN(probes))
-		if r.IntN(5) == 0 {
-			high = nil
-		}
-		want := false
-		for i := range probes {
-			k := probe(i)
-			want = want || bytes.Compare(low, k) <= 0 && (high == nil || bytes.Compare(k, high) < 0) && len(m.seqsAt(k)) > 0
-		}
-		if got := l.Overlaps(low, high); got != want {
-			t.Fatalf("Overlaps(%s, %s)=%v of %v", low, high, got, m)
-		}
-	}
 }
 
 func checkFragments(t *testing.T, l *List, m model) {
@@ -213,7 +199,7 @@ func TestEmptyList(t *testing.T) {
 	} {
 		c := NewCursor(l)
 		if !l.Empty() || l.Len() != 0 || l.Cover([]byte("a"), base.Visibility{Snapshot: 9}) != 0 ||
-			c.Cover([]byte("a"), base.Visibility{Snapshot: 9}) != 0 || l.Overlaps(nil, nil) ||
+			c.Cover([]byte("a"), base.Visibility{Snapshot: 9}) != 0 ||
 			l.FirstLow() != nil || l.LastHigh() != nil || l.Clip(nil, nil) != nil || l.Retain(nil, false) != nil {
 			t.Fatalf("%s: not empty: %v", name, l)
 		}

@@ -92,15 +92,6 @@ func (n *nest) cellSeqs(dst []uint64, i int) []uint64 {
 	return dst
 }
 
-func (n *nest) covered(i int) bool {
-	for p := i + n.cells(); p > 0; p /= 2 {
-		if n.start[p] < n.start[p+1] {
-			return true
-		}
-	}
-	return false
-}
-
 func (n *nest) fragments(yield func(Fragment) bool) {
 	var seqs []uint64
 	for i := range n.cells() {
@@ -109,17 +100,6 @@ func (n *nest) fragments(yield func(Fragment) bool) {
 			return
 		}
 	}
-}
-
-func (n *nest) overlaps(low, high []byte) bool {
-	// Of two neighbouring cells at least one is covered, else there were no bound
-	// between them: the loop ends soon.
-	for i := max(0, n.cell(low)); i < n.cells() && (high == nil || bytes.Compare(n.bounds[i], high) < 0); i++ {
-		if n.covered(i) {
-			return true
-		}
-	}
-	return false
 }
 
 // retain returns what Stripes.Newest keeps of each cell, without listing the cell: a sequence once for all the cells in a row that
