@@ -338,3 +338,27 @@ func TestSealInANewManifest(t *testing.T) {
 		}
 	}
 }
+
+// TestRoll: a manifest that has grown makes way for a new one, and is removed once that is there.
+func TestRoll(t *testing.T) {
+	s := newStore(t)
+	roll := func() uint64 {
+		s.Lock()
+		defer s.Unlock()
+		s.Roll()
+		return s.State().Manifest
+	}
+	old := s.State().Manifest
+	if now := roll(); now != old {
+		t.Fatalf("manifest %d makes way for %d though it is small", old, now)
+	}
+	for i := range uint64(16 << 10) {
+		s.append(t, &manifest.Edit{LastSeq: i})
+	}
+	if roll() == old || s.poisoned != nil {
+		t.Fatalf("it is still manifest %d, and %v", old, s.poisoned)
+	}
+	if files := s.TakeObsolete(); len(files) != 1 || files[0].Path != base.FilePath("/db", base.FileManifest, old) {
+		t.Errorf("obsolete: %+v", files)
+	}
+}

@@ -3,6 +3,7 @@ package logfiles
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -159,4 +160,27 @@ func TestFailures(t *testing.T) {
 	if len(told) != 1 || !errors.Is(told[0], cannot) {
 		t.Errorf("told %v", told)
 	}
+	gone := func(string) error { return fs.ErrNotExist }
+	f.Obsolete.Hurry()
+	again := f.Obsolete.Take(^uint64(0))
+	if f.Remove(gone, again); len(again) != 1 || len(told) != 1 {
+		t.Errorf("%d are tried again, and told %v of one that the first try has removed", len(again), told)
+	}
+	if f.Remove(gone, []obsolete.File{{Path: f.Path(1)}}); len(told) != 2 || !errors.Is(told[1], fs.ErrNotExist) {
+		t.Errorf("told %v of one that somebody else has removed", told)
+	}
+	if left := f.Obsolete.Take(^uint64(0)); len(left) != 0 {
+		t.Errorf("what is gone is tried again: %v", left)
+	}
+}
+
+// TestRetiredMeanwhile: the file of a segment that the edit of somebody else has retired before its memtable is let go of
+// is not kept open.
+func TestRetiredMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	seg := f.segment()
+	f.LetGo(nil, seg.Num+1, 1)
+	f.count(0, 0)
+	f.LetGo([]*wal.Segment{seg}, seg.Num+1, 2)
+	f.count(0, 0)
 }
