@@ -123,7 +123,7 @@ func (it *Iterator) Value() ([]byte, error) {
 }
 
 // Err returns the error that ended the iteration, nil at a regular end. It is ErrTxClosed where the transaction has ended
-// while the iterator stood on a key, and after Close: use what that returns.
+// while the iterator stood on a key, or before it was moved, and after Close: use what that returns.
 func (it *Iterator) Err() error {
 	if it.err != nil || it.it == nil {
 		return it.err
