@@ -63,18 +63,19 @@ func TestFullDiskGoesOn(t *testing.T) {
 		t.Run(fmt.Sprintf("durability %v", durability), func(t *testing.T) {
 			m := memfs.New()
 			m.StopJournal()
-			m.SetCapacity(64 << 20)
-			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: 32 << 20, Durability: durability})
+			size, keys, most := int64(64<<20), 12_000, 600<<20 // 14 MB of 64
+			if testing.Short() {
+				size, keys, most = size/4, keys/4, 32<<20
+			}
+			m.SetCapacity(size)
+			db := openAt(t, "/db", &cairn.Options{FS: m, Memory: size / 2, Durability: durability})
 			random, draw := rand.NewChaCha8([32]byte{3}), rand.New(rand.NewPCG(3, 3))
 			last := map[string]string{}
 			v := make([]byte, 1100)
-			full, stuck, most := 0, time.Time{}, 600<<20
-			if testing.Short() {
-				most = 80 << 20
-			}
+			full, stuck := 0, time.Time{}
 			for written := 0; written < most; {
 				random.Read(v)
-				k := fmt.Sprintf("key%06d", draw.IntN(12_000)) // 14 MB
+				k := fmt.Sprintf("key%06d", draw.IntN(keys))
 				err := db.Put(b(k), v)
 				switch {
 				case err == nil:
@@ -109,7 +110,7 @@ func TestFullDiskOfLargeTransactions(t *testing.T) {
 	last := map[string]string{}
 	transactions := 60
 	if testing.Short() {
-		transactions = 16
+		transactions = 10
 	}
 	for i := range transactions { // half of 12 MB each, of other keys
 		now := map[string]string{}

@@ -41,7 +41,11 @@ func TestInOrder(t *testing.T) {
 			}
 		}
 	}
-	for round := range 12 {
+	rounds := 12
+	if testing.Short() {
+		rounds = 9
+	}
+	for round := range rounds {
 		old := maps.Clone(want)
 		held, err := db.Begin(false)
 		if err != nil {

@@ -245,7 +245,7 @@ func unusedNums(t *testing.T, m *memfs.FS) (before, behind int) {
 func TestVoidFramesOnAFullDisk(t *testing.T) {
 	rounds, opened, cuts := 400, 0, 0
 	if testing.Short() {
-		rounds = 100
+		rounds = 50
 	}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 9))
