@@ -23,7 +23,7 @@ import (
 )
 
 // Make makes the directory and its parents, unless it is there, and returns how many
-// it made, or was about to make in one that was there; SyncParents makes them durable. Opened read-only it has to be there.
+// it made, or was about to make in one that was there, also if that has gone meanwhile; SyncParents makes them durable. Opened read-only it has to be there.
 func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	info, err := fsys.Stat(dir)
 	if err == nil && !info.Dir {
@@ -40,7 +40,10 @@ func Make(fsys vfs.FS, dir string, readOnly bool) (made int, err error) {
 	above := err == nil
 	if above { // nothing is made where it could not be made durable: the next Open would not know whose it is
 		if err := fsys.SyncDir(parent); err != nil {
-			return 0, wrap(err, "make directory of the store "+dir)
+			if !errors.Is(err, fs.ErrNotExist) { // else it has gone since (Unmake)
+				made = 0
+			}
+			return made, wrap(err, "make directory of the store "+dir)
 		}
 	}
 	err = fsys.MkdirAll(dir)

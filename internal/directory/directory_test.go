@@ -338,8 +338,8 @@ func (w *waitedFor) Lock(name string, shared bool) (held io.Closer, err error) {
 	return w.FS.Lock(name, shared)
 }
 
-// TestClaim: a directory that has gone before its lock is taken is made anew, as are those above it, which may go before it is made. That
-// ends where it, or the lock file, can never be had.
+// TestClaim: a directory that has gone before its lock is taken is made anew, as are those above it, which may go before they are synced, or it is
+// made. That ends where it, or the lock file, can never be had.
 func TestClaim(t *testing.T) {
 	for _, c := range []struct{ goes, made int }{{0, 1}, {1, 1}, {2, 2}} {
 		disk, _ := newDisk(t, "/a/b")
@@ -354,12 +354,14 @@ func TestClaim(t *testing.T) {
 		}
 		lock.Close()
 	}
-	_, faulty := newDisk(t, "/a")
-	faulty.Add(faultfs.Rule{Kinds: faultfs.Mkdir, Do: faultfs.Fail(fs.ErrNotExist)})
-	if made, _, err := Claim(faulty, "/a/b/db", 0); made != 2 || err != nil {
-		t.Errorf("the one above went before it was made: %d made, %v", made, err)
+	for _, kind := range []faultfs.Kind{faultfs.SyncDir, faultfs.Mkdir} {
+		_, faulty := newDisk(t, "/a")
+		faulty.Add(faultfs.Rule{Kinds: kind, Do: faultfs.Fail(fs.ErrNotExist)})
+		if made, _, err := Claim(faulty, "/a/b/db", 0); made != 2 || err != nil {
+			t.Errorf("the one above went before it was synced, or what is in it made: %d made, %v", made, err)
+		}
 	}
-	for _, kind := range []faultfs.Kind{faultfs.Lock, faultfs.Mkdir} {
+	for _, kind := range []faultfs.Kind{faultfs.Lock, faultfs.Mkdir, faultfs.SyncDir} {
 		_, faulty := newDisk(t, "/a")
 		faulty.Add(faultfs.Rule{Kinds: kind, Sticky: true, Do: faultfs.Fail(fs.ErrNotExist)})
 		if _, lock, err := Claim(faulty, "/a/db", 0); lock != nil || !errors.Is(err, fs.ErrNotExist) {
