@@ -53,7 +53,7 @@ var (
 	// ErrNoSpace: the disk is full (or a quota, or what files may grow to), or has only left what merging needs to make room; a
 	// commit that only deletes is let through as long as there is a little left. Nothing happened; once there is space, the
 	// same call works: no error that matches ErrPoisoned or ErrCommitUnknown matches it. Reading goes on meanwhile.
-	// A transaction one of whose writes met it does not commit any more: begin it again.
+	// A transaction one of whose writes met it takes no more writes, and does not commit: begin it again.
 	ErrNoSpace = base.ErrNoSpace
 	// ErrUnsupported: the platform or file system lacks something that is needed.
 	ErrUnsupported = base.ErrUnsupported
@@ -61,8 +61,8 @@ var (
 	ErrFormatTooNew = base.ErrFormatTooNew
 	// ErrLimit: open snapshots keep more versions of one long key than a table has room for, which passes once they are
 	// closed; or the manifest would be too large, for the number of tables and the length of their keys, or what the log says of
-	// the tables of one transaction, whose writes fail from then on; or file numbers have reached 2^32 (docs/LIMITS.md). Nothing
-	// is lost, and all can be read.
+	// the tables of one transaction, which takes no more writes then, and does not commit; or file numbers have reached 2^32
+	// (docs/LIMITS.md). Nothing is lost that was committed, and all of it can be read.
 	ErrLimit = base.ErrLimit
 	// ErrInvalidOption: Options has a value out of its range.
 	ErrInvalidOption = base.ErrInvalidOption

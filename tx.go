@@ -170,7 +170,7 @@ func (tx *Tx) DeleteRange(r Range) error {
 	return tx.note(t.DeleteRange(r.internal(nil, nil)))
 }
 
-// note makes an I/O error of a write stick: a transaction that lost one must not commit.
+// note makes an I/O error of a write stick: a transaction that lost one takes no more, and does not commit.
 func (tx *Tx) note(err error) error {
 	if err != nil && !errors.Is(err, ErrReadOnly) {
 		tx.stick(err)
@@ -272,8 +272,9 @@ func (tx *Tx) stick(err error) {
 }
 
 // Err returns the first error that a scan met, or a write that was accepted but
-// could not be done (I/O), or of SetDurability. View returns it; Commit and Update refuse to
-// commit with it. A write refused for its arguments changes nothing and does not count.
+// could not be done (I/O, ErrLimit), or of SetDurability. View returns it; Commit and Update refuse to
+// commit with it. After that of a write all writes return it. A write refused for its arguments changes nothing and does
+// not count.
 func (tx *Tx) Err() error { return tx.err }
 
 // Seq returns the sequence of the snapshot the transaction reads.

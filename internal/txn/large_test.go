@@ -432,6 +432,45 @@ func large(t *testing.T) {
 	}
 }
 
+// TestAWriteThatFailsIsTheLast: a transaction that could not write a private run took small writes, and committed what it had, if that
+// could be written later.
+func TestAWriteThatFailsIsTheLast(t *testing.T) {
+	w := newWatchedFS()
+	e := openEngine(t, w, 1<<20)
+	tx, err := Begin(e, true)
+	check(t, err)
+	w.tables = func() error { return base.ErrNoSpace }
+	for i := 0; err == nil && i < 1000; i++ {
+		err = tx.Put(key(i), make([]byte, 1000))
+	}
+	if !errors.Is(err, base.ErrNoSpace) {
+		t.Fatal(err)
+	}
+	w.tables = func() error { return nil } // there is space again
+	failsFromThenOn(t, tx, err)
+	if _, again := tx.Commit(); again != err {
+		t.Errorf("commit: %v", again)
+	}
+	tx.Recycle()
+	tx, err = Begin(e, true) // as a rule in the memory of the other
+	check(t, err)
+	check(t, tx.Put(key(1), []byte("v")))
+	_, err = tx.Commit()
+	check(t, err)
+	tx.Recycle()
+}
+
+// failsFromThenOn wants the error that a write of tx got of all writes to come.
+func failsFromThenOn(t *testing.T, tx *Tx, err error) {
+	t.Helper()
+	for what, again := range map[string]error{"put": tx.Put(key(1), nil), "delete": tx.Delete(key(1)),
+		"range delete": tx.DeleteRange(nil, []byte{255}), "put of a long key": tx.Put(append(key(2), make([]byte, 60_000)...), nil)} {
+		if again != err {
+			t.Errorf("%s after %q: %v", what, err, again)
+		}
+	}
+}
+
 // TestTransactionWithTooLongKeys: that the tables of a transaction could not be described in one commit was told by Commit, after
 // all the work, as a value that is too large.
 func TestTransactionWithTooLongKeys(t *testing.T) {
@@ -451,6 +490,7 @@ func TestTransactionWithTooLongKeys(t *testing.T) {
 	if !errors.Is(err, base.ErrLimit) || errors.Is(err, base.ErrValueTooLarge) {
 		t.Fatalf("after %d keys of 60 KB: %v", n, err)
 	}
+	failsFromThenOn(t, tx, err)
 	if _, err := tx.Commit(); !errors.Is(err, base.ErrLimit) {
 		t.Fatalf("commit: %v", err)
 	}

@@ -30,6 +30,7 @@ type Tx struct {
 	writable bool
 	durable  bool
 	done     bool
+	failed   error // of a write; there are no others then, and no commit
 
 	// What the transaction wrote: entries in buf, indexed by writes; before them what
 	// it has adopted, and the runs it had to spill, oldest first.
@@ -260,12 +261,16 @@ func (tx *Tx) pinPage(p *cache.Page) bool {
 }
 
 // Commit ends the transaction and makes its writes visible. It returns the
-// commit's sequence; of a transaction that wrote nothing, its snapshot.
+// commit's sequence; of a transaction that wrote nothing, its snapshot. Where a write
+// has failed it returns that error: not all of what was written is there.
 func (tx *Tx) Commit() (uint64, error) {
 	if tx.done {
 		return 0, base.ErrTxClosed
 	}
 	defer tx.end()
+	if tx.failed != nil {
+		return 0, tx.failed
+	}
 	tx.noteScans()
 	if tx.writes == nil || tx.writes.Len() == 0 && len(tx.spills) == 0 {
 		return tx.snapshot, nil
@@ -328,7 +333,7 @@ func (tx *Tx) isLent() bool { return tx.lent || tx.handedOut > 0 }
 func (tx *Tx) forget() {
 	tx.w.Reset()
 	tx.part[0] = nil
-	tx.gaps = nil
+	tx.gaps, tx.failed = nil, nil
 	tx.adopted, tx.adoptedIndex = nil, 0
 	if tx.buf = tx.buf[:0]; tx.isLent() {
 		tx.buf = nil

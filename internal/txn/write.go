@@ -53,10 +53,18 @@ func (tx *Tx) DeleteRange(low, high []byte) error {
 	return tx.write(base.KindRangeDelete, low, high)
 }
 
+// write takes a write, or returns the error of the first that could not be done.
 func (tx *Tx) write(kind base.Kind, key, value []byte) error {
 	if !tx.writable {
 		return base.ErrReadOnly
 	}
+	if tx.failed == nil {
+		tx.failed = tx.add(kind, key, value)
+	}
+	return tx.failed
+}
+
+func (tx *Tx) add(kind base.Kind, key, value []byte) error {
 	n := len(key) + len(value)
 	if tx.held()+n > tx.room {
 		if err := tx.makeRoom(n); err != nil {
