@@ -6,13 +6,14 @@
 // what is said of one that was not closed; usage.go and help.go, the command line;
 // failure.go and exitcodes.go, how it all ends.
 //
-// State: none but the flags, in app. It uses the store's public API; of the
+// State: none but the flags, and how far it is, in app. It uses the store's public API; of the
 // engine's internals it knows only how the directory of a store is found, how its files
 // are named and begin, to tell it from any other directory, and the format's version.
 //
 // Concurrency: one verb, one goroutine; a signal cancels the context the verb
-// checks. Only what a verb reads from standard input is read by a goroutine of
-// its own, so that waiting for it can be interrupted.
+// checks, and ends the process a moment later if nothing else has, but while a
+// store is open to be written. Only what a verb reads from standard input is read
+// by a goroutine of its own, so that waiting for it can be interrupted.
 //
 // Invariants: verbs that do not write open the store read-only. No byte that
 // could steer a terminal reaches one, unless --raw asks for it. A verb whose

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -30,6 +31,7 @@ func run(args []string) int {
 		errIsTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		json:     asksForJSON(args), // holds even if the flags do not parse
 	}
+	defer context.AfterFunc(ctx, a.endSoon)()
 	root := newRoot(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -42,6 +44,22 @@ func run(args []string) int {
 		return code
 	}
 	return exitOK
+}
+
+// interruptGrace is how long the command may take to end after a signal.
+const interruptGrace = 2 * time.Second
+
+// endSoon ends the process after a signal if it does not end by itself, because nobody reads what it prints, say. A store that is open
+// to be written is closed first; if it was, and only that cannot be printed, the command says that it is done, as far as somebody reads
+// that.
+func (a *app) endSoon() {
+	a.writing.Lock()
+	time.Sleep(interruptGrace)
+	if a.written {
+		time.AfterFunc(interruptGrace, func() { os.Exit(exitInterrupted) })
+		a.report(a.cmd, errInterruptedAfter, exitInterrupted)
+	}
+	os.Exit(exitInterrupted)
 }
 
 // asksForJSON reports what the last --json says, in any form that the flag takes.

@@ -77,10 +77,10 @@ func (a *app) warnOfDropped(dir string, s cairn.RecoveryStats) {
 	r := newRecoveryDocument(s)
 	text := fmt.Sprintf("the store in %s was not closed; %s", dir, r.dropped())
 	if a.json {
-		w := warning{"dropped_tail", a.command, text, r.DroppedBytes, r.DroppedSegment, r.DroppedOffset}
+		w := warning{"dropped_tail", a.cmd.CommandPath(), text, r.DroppedBytes, r.DroppedSegment, r.DroppedOffset}
 		line, _ := json.Marshal(map[string]any{"warning": w})
 		fmt.Fprintf(a.err, "%s\n", printableJSON(nil, line))
 		return
 	}
-	fmt.Fprintf(a.err, "%s: warning: %s\n", a.command, printable(text))
+	fmt.Fprintf(a.err, "%s: warning: %s\n", a.cmd.CommandPath(), printable(text))
 }

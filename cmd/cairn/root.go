@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,9 +16,12 @@ type app struct {
 	out      *output
 	err      io.Writer
 	errIsTTY bool
-	started  bool      // a verb runs: errors are its own, no longer cobra's
-	command  string    // the verb that runs, as messages name it
-	opening  time.Time // when the store began to be opened, after the wait for its lock
+	started  bool           // a verb runs: errors are its own, no longer cobra's
+	cmd      *cobra.Command // the verb that runs
+	opening  time.Time      // when the store began to be opened, after the wait for its lock
+
+	writing sync.Mutex // held while a store is open to be written, and once the process is about to end
+	written bool       // what was asked for is done; writing is held
 
 	json    bool
 	hex     bool
@@ -81,7 +85,7 @@ func newRoot(a *app) *cobra.Command {
 // verb turns a verb's function into what cobra runs.
 func (a *app) verb(fn func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a.started, a.command = true, cmd.CommandPath()
+		a.started, a.cmd = true, cmd
 		err := fn(cmd.Context(), cmd, args)
 		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return errInterrupted

@@ -15,12 +15,8 @@ import (
 	"github.com/cairndb/cairn/internal/directory"
 )
 
-const (
-	// waitPause is how often --wait tries again.
-	waitPause = 50 * time.Millisecond
-	// interruptGrace is how long an interrupted reading verb may take to end.
-	interruptGrace = 2 * time.Second
-)
+// waitPause is how often --wait tries again.
+const waitPause = 50 * time.Millisecond
 
 // place is a directory: its name as it was given, and where that leads to. Everything is done there:
 // a link in the name may lead elsewhere a moment later.
@@ -35,8 +31,7 @@ func locate(name string) (place, error) {
 	return place{name, at}, err
 }
 
-// read opens the store read-only for fn. It has nothing to lose, so if it cannot
-// end by itself after a signal (because nobody reads its output, say) it is ended.
+// read opens the store read-only for fn.
 func (a *app) read(ctx context.Context, dir string, fn func(db *cairn.DB) error) error {
 	p, err := locate(dir)
 	if err != nil {
@@ -46,15 +41,11 @@ func (a *app) read(ctx context.Context, dir string, fn func(db *cairn.DB) error)
 }
 
 func (a *app) readWith(ctx context.Context, p place, opts *cairn.Options, fn func(db *cairn.DB) error) error {
-	defer context.AfterFunc(ctx, func() {
-		time.Sleep(interruptGrace)
-		os.Exit(exitInterrupted)
-	})()
 	if what, err := look(p); err != nil || what == nothing {
 		return noStore(p, err)
 	}
 	opts.ReadOnly = true
-	return a.out.flushAfter(a.with(ctx, p, opts, false, fn)) // which may wait for a reader, too
+	return a.with(ctx, p, opts, false, fn)
 }
 
 // write opens the store for writing for fn. A store that is not there is made
@@ -80,6 +71,10 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 	if err != nil {
 		return err
 	}
+	if !a.writing.TryLock() {
+		return ctx.Err() // a signal has come, and the process is about to end
+	}
+	defer a.writing.Unlock()
 	opts := &cairn.Options{}
 	if relaxed {
 		opts.Durability = cairn.Relaxed
@@ -90,6 +85,7 @@ func (a *app) write(ctx context.Context, dir string, create, relaxed bool, fn fu
 		}
 		return fn(db)
 	})
+	a.written = err == nil
 	if err == nil && ctx.Err() != nil {
 		return errInterruptedAfter
 	}

@@ -261,6 +261,9 @@ func TestASignalDuringAWriteEndsWith130WhenItIsDone(t *testing.T) {
 		return a.verb(func(ctx context.Context, _ *cobra.Command, _ []string) error {
 			return a.write(ctx, dir, false, false, func(db *cairn.DB) error {
 				cancel() // as a signal does
+				if a.writing.TryLock() {
+					t.Error("the process could end in the middle of it")
+				}
 				return db.Put([]byte(key), []byte("v"))
 			})
 		})(cmd, nil)
@@ -276,6 +279,12 @@ func TestASignalDuringAWriteEndsWith130WhenItIsDone(t *testing.T) {
 	cli(t, "get", dir, "k").ok(t, "v")
 	if err := put("later"); exitCode(err) != exitInterrupted || errors.Is(err, errInterruptedAfter) {
 		t.Errorf("a signal that came before: %v", err)
+	}
+	if !a.writing.TryLock() { // as who ends the process does
+		t.Fatal("a store that is closed keeps the process from ending")
+	}
+	if err := put("later"); exitCode(err) != exitInterrupted || errors.Is(err, errInterruptedAfter) {
+		t.Errorf("a process that is about to end: %v", err)
 	}
 	if r := cli(t, "get", dir, "later"); r.code != exitNotFound {
 		t.Errorf("what came after the signal: %+v", r)

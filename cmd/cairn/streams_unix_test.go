@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -227,6 +228,76 @@ func TestInterruptBlockedEnd(t *testing.T) {
 	if d := time.Since(begin); d > 3*interruptGrace {
 		t.Errorf("it took %v", d)
 	}
+}
+
+// fullPipe is the end of a pipe that takes nothing, and that nobody reads.
+func fullPipe(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	raw, err := w.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { // which does not block, until a process gets it
+			for err := error(nil); err != syscall.EAGAIN; {
+				_, err = syscall.Write(int(fd), []byte{0})
+			}
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// A signal ends whatever waits for a reader, also what prints when the store is closed or where there is none, and what cannot say
+// how it failed. It was so only as long as a store was open to be read. What was committed is said to be done.
+func TestInterruptWhateverWaitsForAReader(t *testing.T) {
+	type blocked struct {
+		cmd  *exec.Cmd
+		errs *bytes.Buffer // nil: nobody reads that, either
+		want string
+	}
+	var all []blocked
+	begin := func(want string, readErrors bool, args ...string) {
+		b := blocked{exec.Command(binary, args...), new(bytes.Buffer), want}
+		b.cmd.Stdout = fullPipe(t)
+		if b.cmd.Stderr = b.errs; !readErrors {
+			b.errs, b.cmd.Stderr = nil, b.cmd.Stdout
+		}
+		if err := b.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		guard := time.AfterFunc(20*time.Second, func() { b.cmd.Process.Kill() })
+		t.Cleanup(func() { guard.Stop(); b.cmd.Process.Kill() })
+		all = append(all, b)
+	}
+	dir := newStore(t, "k", "v")
+	for _, args := range [][]string{{"stats", dir}, {"get", dir, "k"}, {"version"}, {"--version"}, {"help", "exit-codes"}, {"completion", "bash"}} {
+		begin("", true, args...)
+	}
+	begin("", true, "verify", newStore(t, "k", "v"))
+	begin("", false, "get", dir, "none")
+	begin("", false, "frobnicate")
+	const done = `{"error":{"code":"interrupted","exit":130,"command":"cairn %s","message":"interrupted, but what was asked for had begun: it is done, and stays"}}` + "\n"
+	put, deleted := newStore(t), newStore(t, "k", "v")
+	begin(fmt.Sprintf(done, "put"), true, "put", "--json", put, "k", "v")
+	begin(fmt.Sprintf(done, "delete"), true, "delete", "--json", deleted, "k")
+	begin("", false, "put", "--json", newStore(t), "k", "v")
+	time.Sleep(time.Second) // until they wait
+	for _, b := range all {
+		b.cmd.Process.Signal(os.Interrupt)
+	}
+	for _, b := range all {
+		b.cmd.Wait()
+		if code := b.cmd.ProcessState.ExitCode(); code != exitInterrupted || b.errs != nil && b.errs.String() != b.want {
+			t.Errorf("%v: code %d, stderr %q", b.cmd.Args[1:], code, b.errs)
+		}
+	}
+	cli(t, "get", put, "k").ok(t, "v")
+	cli(t, "get", deleted, "k").fails(t, exitNotFound)
 }
 
 // pipeBytes is what a pipe takes that nobody reads.
