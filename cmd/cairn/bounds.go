@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/cairndb/cairn"
 	"github.com/spf13/cobra"
@@ -11,8 +10,7 @@ import (
 // bounds are the flags that choose a range of keys.
 type bounds struct{ from, to, prefix bound }
 
-// bound is one of them. Given twice it is refused: the first would be passed over
-// without a word.
+// bound is one of them.
 type bound struct {
 	text  string
 	given bool
@@ -21,11 +19,8 @@ type bound struct {
 // String returns the flag's value.
 func (b *bound) String() string { return b.text }
 
-// Set takes the flag's value, once.
+// Set takes the flag's value.
 func (b *bound) Set(s string) error {
-	if b.given {
-		return errors.New("given twice; give it once")
-	}
 	b.text, b.given = s, true
 	return nil
 }

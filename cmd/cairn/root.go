@@ -73,11 +73,16 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVarP(&a.escaped, "escaped", "e", false, `escaped keys and values (\n, \x00), in arguments and output`)
 	f.BoolVar(&a.raw, "raw", false, "print bytes as they are, even to a terminal")
 	f.DurationVar(&a.wait, "wait", 0, "wait so long for a store that is locked: `500ms`, 10s, 2m")
+	f.Lookup("wait").DefValue = "" // help does not tell that it is 0
 	root.SetFlagErrorFunc(flagError)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(newGet(a), newPut(a), newDelete(a), newScan(a), newStats(a), newVerify(a),
 		newVersion(a), newExitCodes())
+	takeOnce(f)
+	for _, cmd := range root.Commands() {
+		takeOnce(cmd.Flags())
+	}
 	refuseUnknown(root)
 	return root
 }

@@ -79,14 +79,41 @@ func dashHint(cmd *cobra.Command) string {
 	return fmt.Sprintf("; a key or value that begins with a dash goes behind --: %s STORE -- -key", cmd.CommandPath())
 }
 
+// once is the value of a flag that is refused if it is given twice: the first would be passed over without a word.
+type once struct {
+	pflag.Value
+	given bool
+}
+
+var errTwice = errors.New("given twice; give it once")
+
+// Set takes the flag's value, once.
+func (o *once) Set(s string) error {
+	if o.given {
+		return errTwice
+	}
+	o.given = true
+	return o.Value.Set(s)
+}
+
+// takeOnce makes flags such, but for those that are on or off.
+func takeOnce(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() != "bool" {
+			f.Value = &once{Value: f.Value}
+		}
+	})
+}
+
 // wanted says what to write as the value of a flag.
 func wanted(e *pflag.InvalidValueError) string {
-	switch e.GetFlag().Value.Type() {
-	case "uint64":
+	switch kind := e.GetFlag().Value.Type(); {
+	case errors.Is(e, errTwice):
+	case kind == "uint64":
 		return fmt.Sprintf("write a whole number from 0 to %d", uint64(math.MaxUint64))
-	case "duration":
+	case kind == "duration":
 		return "write a number with its unit, like 500ms, 10s or 2m, up to 2562047h"
-	case "bool":
+	case kind == "bool":
 		return "write true or false, or the flag alone"
 	}
 	return e.Unwrap().Error()
