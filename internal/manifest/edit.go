@@ -68,6 +68,12 @@ type Dropped struct {
 	From  uint64 // position: segment number << 32 | offset
 }
 
+// More returns the report with more bytes, at most as many as an edit can tell of.
+func (d Dropped) More(bytes uint64) Dropped {
+	d.Bytes += min(bytes, maxCount-min(d.Bytes, maxCount))
+	return d
+}
+
 // Empty reports whether the edit changes nothing.
 func (e *Edit) Empty() bool { return len(e.Append(nil)) == 0 }
 

@@ -80,7 +80,9 @@ func (s *State) advance(e *Edit) error {
 	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)
 	s.LastSeq = max(s.LastSeq, e.LastSeq)
 	s.IngestedThrough = max(s.IngestedThrough, e.IngestedThrough)
-	if e.Dropped != nil {
+	if e.Dropped != nil && e.Dropped.Bytes > maxCount {
+		return badEdit("%d bytes are dropped", e.Dropped.Bytes)
+	} else if e.Dropped != nil {
 		s.Dropped = *e.Dropped
 	}
 	for len(s.Segments) > 0 && s.Segments[0].Num < s.LogStart {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/vfs/memfs"
 )
 
 func applied(t testing.TB, v *Version, e *Edit) *Version {
@@ -257,5 +258,27 @@ func TestEditWithoutTablesKeepsTheVersion(t *testing.T) {
 	v := new(Version)
 	if next, err := v.Apply(&Edit{Segments: []Segment{{Num: 3}}}); next != v || err != nil {
 		t.Errorf("another version, %v", err)
+	}
+}
+
+// TestUnreadableIsNotWritten: a report of more bytes than DecodeEdit takes is refused before anything is written.
+func TestUnreadableIsNotWritten(t *testing.T) {
+	if d := (Dropped{Bytes: maxCount - 3, From: 8}).More(3).More(1); d != (Dropped{maxCount, 8}) {
+		t.Errorf("4 bytes more: %+v", d)
+	}
+	fsys := memfs.New()
+	l := newLog(t, fsys, segments(2))
+	before := fsys.Hash()
+	for what, write := range map[string]func(*Edit) error{
+		"Append":       func(e *Edit) error { _, err := l.Append(e); return err },
+		"CreateSealed": func(e *Edit) error { return CreateSealed(fsys, "db", testStore, 9, e) },
+	} {
+		if err := write(&Edit{Dropped: &Dropped{Bytes: maxCount + 1}}); !errors.Is(err, base.ErrCorrupt) || fsys.Hash() != before {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	mustAppend(t, l, &Edit{Dropped: &Dropped{Bytes: maxCount, From: 8}})
+	if s := mustRecover(t, fsys); s.Dropped != (Dropped{maxCount, 8}) {
+		t.Errorf("report %+v", s.Dropped)
 	}
 }

@@ -129,8 +129,7 @@ func (r *Log) Dropped() manifest.Dropped {
 	if r.replay.Dropped > 0 {
 		d.From = uint64(r.replay.DroppedFrom)
 	}
-	d.Bytes += uint64(r.replay.Dropped) + uint64(r.found.Tail.Bytes)
-	return d
+	return d.More(uint64(r.replay.Dropped) + uint64(r.found.Tail.Bytes))
 }
 
 func (r *Log) path(num uint64) string {

@@ -404,6 +404,33 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
+// TestDroppedBeyondCount: what earlier recoveries have dropped may be as much as a manifest can tell of, if it says so. One that drops more
+// leaves a manifest that can be read, in steps and as a whole.
+func TestDroppedBeyondCount(t *testing.T) {
+	w := three(t, false)
+	most := uint64(1<<62 - 1)
+	w.Lock()
+	_, err := w.Append(&manifest.Edit{Dropped: &manifest.Dropped{Bytes: most, From: 1}})
+	_, torn := w.Append(new(manifest.Edit))
+	w.Unlock()
+	w.ok(errors.Join(err, torn))
+	end, _ := w.segs[2].Tail()
+	w.ok(w.disk.Corrupt(path(w.segs[2].Num), end.Offset()-1, 1))
+	want(t, "the log is torn", w.disk, "a a2 b b2 c c2 d d2 e e2")
+	name := base.FilePath("/db", base.FileManifest, w.State().Manifest)
+	b, err := w.disk.ReadFile(name)
+	w.ok(err)
+	w.ok(w.disk.Corrupt(name, int64(len(bytes.TrimRight(b, "\x00")))-1, 1))
+	want(t, "the manifest is torn", w.disk, "a a2 b b2 c c2 d d2 e e2")
+	r := full(t, w.disk)
+	if err := r.run(); err != nil || r.found.Tail.Bytes == 0 || r.State.Dropped.Bytes != most || r.Dropped().Bytes != most {
+		t.Errorf("in steps: the manifest has lost %d bytes, of the last step it says %+v, at the end %+v; %v", r.found.Tail.Bytes, r.State.Dropped, r.Dropped(), err)
+	}
+	if got := r.contents(); got != "a a2 b b2 c c2 d d2 e e2" {
+		t.Errorf("in steps: %q", got)
+	}
+}
+
 // TestDamageUpToTheEnd: damage that reaches to the end of the log looks like a tear though marks said that what it takes was durable, and
 // from between two frames on, if it is zeros, like a log that ended there (docs/LIMITS.md).
 func TestDamageUpToTheEnd(t *testing.T) {

@@ -85,7 +85,8 @@ func (r *Log) record() error {
 	edit := before.Snapshot()
 	edit.LogStart = max(edit.LogStart, r.current)
 	if n := before.Tail.Bytes; n > 0 { // this one tells what was dropped of the one before
-		edit.Dropped = &manifest.Dropped{Bytes: before.Dropped.Bytes + uint64(n), From: before.Dropped.From}
+		dropped := before.Dropped.More(uint64(n))
+		edit.Dropped = &dropped
 	}
 	var unnamed []manifest.Segment
 	edit.Segments, unnamed = r.split(edit)
