@@ -30,7 +30,7 @@ type Edit struct {
 	Provisional     uint64 // segments with this number or a greater one were not synced when they were recorded; 0: there are none
 	NextFileNum     uint64 // greater than every file number in use
 	LastSeq         uint64 // no sequence in the tables is greater
-	IngestedThrough uint64 // ingest frames of the log with a sequence <= this are part of the tables
+	IngestedThrough uint64 // ingest frames of the log with a sequence <= this are part of the tables; at most LastSeq
 
 	Dropped *Dropped // nil: no change; zero: forget the report
 

@@ -140,7 +140,7 @@ func randomEdit(rng *rand.Rand, s *State) *Edit {
 		e.Dropped = &Dropped{Bytes: rng.Uint64N(3), From: rng.Uint64()}
 	}
 	if rng.IntN(3) == 0 {
-		e.IngestedThrough = s.IngestedThrough + rng.Uint64N(9)
+		e.IngestedThrough = min(s.IngestedThrough+rng.Uint64N(9), s.LastSeq)
 	}
 	return e
 }

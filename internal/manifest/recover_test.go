@@ -445,3 +445,42 @@ func parseScript(b []byte) (list []raw) {
 	}
 	return list
 }
+
+// TestClaimsOfWhatIsToCome: an edit that says of sequences that are not there yet what would harm them later is damage, whether the
+// snapshot says it or a later edit, and is not written.
+func TestClaimsOfWhatIsToCome(t *testing.T) {
+	for what, c := range map[string]struct {
+		claim *Edit
+		right bool
+	}{
+		"all sequences are ingested":    {&Edit{LastSeq: 7, IngestedThrough: 7}, true},
+		"those of its table are":        {&Edit{Added: stamped(0).Added, IngestedThrough: 109}, true},
+		"the next sequence is ingested": {&Edit{LastSeq: 7, IngestedThrough: 8}, false},
+		"the next of its table is":      {&Edit{Added: stamped(0).Added, IngestedThrough: 110}, false},
+		"each sequence there can be is": {&Edit{IngestedThrough: base.MaxSeq}, false},
+	} {
+		claim := *c.claim
+		claim.Segments = segments(300).Segments
+		for at := range 2 {
+			f := &file{current: current{Manifest: 3, File: testID(0x10), Store: testStore}}
+			f.encode(NewState(testStore), maxPartBytes)
+			if at == 0 { // instead of the snapshot
+				f.buf, f.sum = f.buf[:base.FileHeaderBytes], 0
+			}
+			f.append(frame.KindEdit, uint64(at+1), claim.Append(nil))
+			fsys := memfs.New()
+			fsys.MkdirAll("db")
+			fsys.WriteFile("db/MANIFEST-000003", f.buf)
+			fsys.WriteFile("db/CURRENT", f.line())
+			for _, readOnly := range []bool{true, false} {
+				_, err := Recover(fsys, "db", readOnly)
+				if c.right && err != nil || !c.right && (!errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), "MANIFEST-000003")) {
+					t.Errorf("%s, edit %d, read-only %v: %v", what, at+1, readOnly, err)
+				}
+			}
+		}
+		if _, err := newLog(t, memfs.New(), segments(2)).Append(&claim); c.right != (err == nil) {
+			t.Errorf("%s: Append: %v", what, err)
+		}
+	}
+}

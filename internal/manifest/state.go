@@ -80,6 +80,9 @@ func (s *State) advance(e *Edit) error {
 	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)
 	s.LastSeq = max(s.LastSeq, e.LastSeq)
 	s.IngestedThrough = max(s.IngestedThrough, e.IngestedThrough)
+	if s.IngestedThrough > s.LastSeq { // recovery would pass over large transactions that are still to come
+		return badEdit("sequences up to %d are ingested, but the last one is %d", s.IngestedThrough, s.LastSeq)
+	}
 	if e.Dropped != nil && e.Dropped.Bytes > maxCount {
 		return badEdit("%d bytes are dropped", e.Dropped.Bytes)
 	} else if e.Dropped != nil {
