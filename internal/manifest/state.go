@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -202,10 +203,10 @@ func (f *fold) apply(e *Edit) error {
 // names the manifest. And the file of a segment is there when it gets its number, so that the sync of the directory behind which an edit
 // adds a table with a greater one takes it along.
 func (f *fold) nameSegments(below uint64) {
-	for _, seg := range f.state.Segments {
-		if seg.Num < below {
-			f.state.named = max(f.state.named, seg.Num)
-		}
+	segments := f.state.Segments
+	i, _ := slices.BinarySearchFunc(segments, below, func(s Segment, num uint64) int { return cmp.Compare(s.Num, num) })
+	if i > 0 {
+		f.state.named = max(f.state.named, segments[i-1].Num)
 	}
 }
 

@@ -207,3 +207,40 @@ func TestRoomToConfirm(t *testing.T) {
 		}
 	}
 }
+
+// TestManyEditsBesideManySegments: what it takes to read an edit does not grow with the log segments that there are. Were each of them
+// looked at for each edit, this would take minutes.
+func TestManyEditsBesideManySegments(t *testing.T) {
+	const n = 1 << 20
+	snapshot := &Edit{Provisional: 1}
+	for i := range uint64(n) {
+		snapshot.Segments = append(snapshot.Segments, Segment{Num: i + 1})
+	}
+	table := func(num uint64) []Added { return []Added{{Run: num, Table: tab(num, "a", "b")}} }
+	f := newFold(testStore)
+	apply := func(e *Edit) {
+		if err := f.apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, step := range []struct {
+		edit  *Edit
+		named uint64 // the last segment whose name is durable then
+	}{
+		{snapshot, n},
+		{segments(n + 2), n},
+		{&Edit{Added: table(n + 1)}, n},
+		{&Edit{Added: table(n + 3)}, n + 2},
+		{&Edit{Added: table(n + 5), Segments: segments(n+4, n+6).Segments}, n + 4},
+		{&Edit{LogStart: n + 6}, n + 4},
+		{&Edit{Added: table(n + 7)}, n + 6},
+	} {
+		apply(step.edit)
+		for range n / 16 {
+			apply(new(Edit))
+		}
+		if f.state.MayBeMissing(step.named) || !f.state.MayBeMissing(step.named+1) {
+			t.Errorf("step %d: names up to segment %d are durable, want %d", i, f.state.named, step.named)
+		}
+	}
+}
