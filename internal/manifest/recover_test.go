@@ -446,7 +446,7 @@ func parseScript(b []byte) (list []raw) {
 	return list
 }
 
-// TestClaimsOfWhatIsToCome: an edit that says of sequences that are not there yet what would harm them later is damage, whether the
+// TestClaimsOfWhatIsToCome: an edit that says of sequences, or of log segments, that are not there yet what would harm them later is damage, whether the
 // snapshot says it or a later edit, and is not written.
 func TestClaimsOfWhatIsToCome(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -458,6 +458,15 @@ func TestClaimsOfWhatIsToCome(t *testing.T) {
 		"the next sequence is ingested": {&Edit{LastSeq: 7, IngestedThrough: 8}, false},
 		"the next of its table is":      {&Edit{Added: stamped(0).Added, IngestedThrough: 110}, false},
 		"each sequence there can be is": {&Edit{IngestedThrough: base.MaxSeq}, false},
+		"no log is needed":              {&Edit{LogStart: 400, NextFileNum: 400}, true},
+		"nor any that there can be":     {&Edit{LogStart: NoLog(maxFileNum), NextFileNum: maxFileNum}, true},
+		"the log starts behind all":     {&Edit{LogStart: 301}, true},
+		"the log starts later":          {&Edit{LogStart: 302}, false},
+		"it starts beyond the next":     {&Edit{LogStart: 401, NextFileNum: 400}, false},
+		"the log never starts":          {&Edit{LogStart: MaxSegmentNum + 1}, false},
+		"all segments are synced":       {&Edit{Provisional: 301}, true},
+		"the next one is, too":          {&Edit{Provisional: 302}, false},
+		"each there can be is":          {&Edit{Provisional: MaxSegmentNum + 1, NextFileNum: MaxSegmentNum}, false},
 	} {
 		claim := *c.claim
 		claim.Segments = segments(300).Segments

@@ -79,6 +79,9 @@ func (s *State) advance(e *Edit) error {
 	s.LogStart = max(s.LogStart, e.LogStart)
 	s.Provisional = max(s.Provisional, e.Provisional)
 	s.NextFileNum = max(s.NextFileNum, e.NextFileNum)
+	if max(s.LogStart, s.Provisional) > s.NextFileNum { // a segment that is still to come could not be recorded, or not as provisional
+		return badEdit("the log starts with segment %d, from %d on they are provisional, but the next file has number %d", s.LogStart, s.Provisional, s.NextFileNum)
+	}
 	s.LastSeq = max(s.LastSeq, e.LastSeq)
 	s.IngestedThrough = max(s.IngestedThrough, e.IngestedThrough)
 	if s.IngestedThrough > s.LastSeq { // recovery would pass over large transactions that are still to come

@@ -234,7 +234,7 @@ func TestStateNumbersOnlyGrow(t *testing.T) {
 			t.Errorf("segment %d is taken: %v", num, err)
 		}
 	}
-	if _, err := NewState(testStore).Apply(&Edit{LogStart: 9, Segments: segments(3).Segments}); err != nil {
+	if _, err := NewState(testStore).Apply(&Edit{LogStart: 9, NextFileNum: 9, Segments: segments(3).Segments}); err != nil {
 		t.Errorf("log start takes effect before segments: %v", err)
 	}
 }
