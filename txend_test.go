@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -147,6 +149,69 @@ func TestForgottenBesideKept(t *testing.T) {
 	untilEnded(t, db)
 	runtime.KeepAlive(kept)
 	runtime.GC() // or Close waits, if that failed
+}
+
+// TestForgottenIterators: of iterators that stood on a row when their transaction was forgotten the tables go, with their files, once
+// others have taken their place; what Key and Value returned of a table or a memtable stays as it was.
+func TestForgottenIterators(t *testing.T) {
+	fs := memfs.New()
+	db, err := cairn.Open("/db", &cairn.Options{FS: fs, Memory: 4 << 20, Durability: cairn.Relaxed})
+	check(t, err)
+	fill := func(c string) {
+		for i := range 2000 {
+			put(t, db, fmt.Sprintf("%04d%s", i, c), strings.Repeat(c, 500))
+		}
+	}
+	tables := func() (names []string) {
+		all, err := fs.List("/db")
+		check(t, err)
+		return slices.DeleteFunc(all, func(name string) bool { return !strings.HasSuffix(name, ".sst") })
+	}
+	fill("a")
+	check(t, db.Compact(t.Context(), cairn.Range{}))
+	put(t, db, "1000m", strings.Repeat("m", 500))
+	for _, writable := range []bool{false, true} {
+		old := tables()
+		inTable, inTableValue := forgetIteratorAt(t, db, writable, "0000a")
+		inMemory, inMemoryValue := forgetIteratorAt(t, db, writable, "1000m")
+		for range 3 {
+			check(t, db.Compact(t.Context(), cairn.Range{}))
+			fill("a")
+			put(t, db, "1000m", strings.Repeat("m", 500))
+		}
+		untilEnded(t, db)
+		kept := func(name string) bool { return slices.Contains(old, name) }
+		for tries := 0; slices.ContainsFunc(tables(), kept); tries++ {
+			if tries == 1000 {
+				t.Fatalf("writable %v: tables %v are there still, of %v", writable, tables(), old)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if string(inTable) != "0000a" || string(inTableValue) != strings.Repeat("a", 500) {
+			t.Errorf("writable %v: of a table: %q %q", writable, inTable, inTableValue)
+		}
+		if string(inMemory) != "1000m" || string(inMemoryValue) != strings.Repeat("m", 500) {
+			t.Errorf("writable %v: of a memtable: %q %q", writable, inMemory, inMemoryValue)
+		}
+	}
+	expect(t, db.Close(), cairn.ErrTxForgotten)
+}
+
+// forgetIteratorAt returns what an iterator says of a key, in a transaction that never ends, with others that stand elsewhere,
+// and nowhere.
+//
+//go:noinline
+func forgetIteratorAt(t *testing.T, db *cairn.DB, writable bool, at string) (key, value []byte) {
+	tx, err := db.Begin(writable)
+	check(t, err)
+	other, closed, it := tx.Iter(cairn.Range{}), tx.Iter(cairn.Range{}), tx.Iter(cairn.Range{})
+	if tx.Iter(cairn.Range{}); !other.Last() || !closed.First() || !it.Seek(b(at)) {
+		t.Fatal("the iterators do not stand where they should")
+	}
+	check(t, closed.Close())
+	value, err = it.Value()
+	check(t, err)
+	return it.Key(), value
 }
 
 // untilEnded runs the collector until it has found the transactions that were forgotten.

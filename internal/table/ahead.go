@@ -148,7 +148,9 @@ func (a *ahead) missing(b int) (n int) {
 	return n
 }
 
-// run does an errand. What fails is left to the walk, which comes to it and says so.
+// run does an errand. What fails is left to the walk, which comes to it and says so. Of a walk that nobody ends, since its
+// transaction was forgotten, the table may be closed meanwhile: then it cannot be read from, and a page that was read before goes
+// as others do that nobody uses.
 func (a *ahead) run(e *errand) {
 	defer a.sent.Add(-1)
 	if !e.take() {

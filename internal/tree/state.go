@@ -242,6 +242,15 @@ func (rs *State) Unref() {
 	}
 }
 
+// Forget is Unref for iterators that nobody closes, though somebody may still read what they have handed out: the memtables,
+// into which that may point, stay for good. Pages of tables stay as long as they are pinned.
+func (rs *State) Forget() {
+	for _, m := range rs.Memtables() {
+		m.Ref()
+	}
+	rs.Unref()
+}
+
 // NewState makes a state of the given layers and version. open returns the
 // handle of each table. The state starts with one reference: the engine's.
 func NewState(layers []*Layer, v *manifest.Version, open func(*base.TableMeta) *Handle) *State {

@@ -235,7 +235,7 @@ func (it *Iter) refresh() {
 	it.drop()
 	it.tx.slot.Enter()
 	it.rs = it.tx.state()
-	it.rs.Ref()
+	it.tx.r.Hold(it.rs)
 	it.tx.exit()
 	it.sources = it.sources[:0]
 	it.addOwn()
@@ -378,7 +378,7 @@ func (it *Iter) drop() {
 	it.tables.reset(func(t *table.Iter) { *t = table.Iter{} })
 	it.runs.reset((*tree.RunIter).Clear)
 	if it.rs != nil {
-		it.rs.Unref()
+		it.tx.r.LetGo(it.rs)
 		it.rs = nil
 	}
 }

@@ -26,7 +26,9 @@
 // # Lifetimes
 //
 // A State is referenced by the View while it is current, by iterators that
-// stand on it, and protected by the epoch for everybody else. It references its
+// stand on it (Reader.Hold), and protected by the epoch for everybody else. It references its
 // memtables and tables; the last reference returns an arena to the pool, closes a
-// table, and lets an obsolete file be removed.
+// table, and lets an obsolete file be removed. Of a snapshot that was never ended the
+// collector's cleanup gives back what the reader held, but for the memtables that
+// iterators stood in, of which slices may still be in use.
 package view

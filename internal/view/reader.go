@@ -2,6 +2,7 @@ package view
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -13,23 +14,61 @@ import (
 type Reader struct {
 	key  []byte
 	Slot *epoch.Slot
-	of   **tree.State // in which the snapshot is read, with a reference, if the view follows; else nil
-	Kept any          // what whoever had it before has left with it, for whoever knows what that is
+	held *held
+	Kept any // what whoever had it before has left with it, for whoever knows what that is
+}
+
+// held is what goes back when the collector finds a reader. It does not lead to that, nor to who has it.
+type held struct {
+	of    *tree.State // in which the snapshot is read, with a reference, if the view follows; else nil
+	iters []standing
+}
+
+// standing is a State in which so many iterators stand. They share one reference.
+type standing struct {
+	rs *tree.State
+	n  int
 }
 
 func newReader(epochs *epoch.Domain) *Reader {
-	slot, of := epochs.Register(), new(*tree.State)
-	r := &Reader{Slot: slot, of: of}
+	slot, h := epochs.Register(), new(held)
+	r := &Reader{Slot: slot, held: h}
 	// The pool drops readers at will, and the collector finds those of snapshots that were never ended: their slots go
 	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off. No finalizer does
 	// it: it would have to wait for that of somebody who calls Close.
 	runtime.AddCleanup(r, func(slot *epoch.Slot) {
-		if *of != nil {
-			epochs.Later((*of).Unref)
+		if h.of != nil {
+			epochs.Later(h.of.Unref)
+		}
+		for _, s := range h.iters {
+			epochs.Later(s.rs.Forget)
 		}
 		slot.Release()
 	}, slot)
 	return r
+}
+
+// Hold takes a reference of rs for an iterator of the snapshot that r has begun. The caller is inside the epoch.
+func (r *Reader) Hold(rs *tree.State) {
+	h := r.held
+	for i := range h.iters {
+		if h.iters[i].rs == rs {
+			h.iters[i].n++
+			return
+		}
+	}
+	rs.Ref()
+	h.iters = append(h.iters, standing{rs, 1})
+}
+
+// LetGo drops what Hold took.
+func (r *Reader) LetGo(rs *tree.State) {
+	h := r.held
+	i := slices.IndexFunc(h.iters, func(s standing) bool { return s.rs == rs })
+	if h.iters[i].n--; h.iters[i].n == 0 {
+		h.iters = slices.Delete(h.iters, i, i+1)
+		rs.Unref()
+	}
 }
 
 // internal joins a bucket's prefix and a key.
@@ -96,15 +135,15 @@ func (v *View) followedSnapshot() (r *Reader, seq uint64, of *tree.State, err er
 	v.pair.Lock()
 	defer v.pair.Unlock()
 	seq = r.Slot.BeginSnapshot(&v.visible)
-	*r.of = v.Acquire(r.Slot)
-	return r, seq, *r.of, nil
+	r.held.of = v.Acquire(r.Slot)
+	return r, seq, r.held.of, nil
 }
 
 // EndSnapshot ends the snapshot that BeginSnapshot began. The reader is to be given back with Done.
 func (v *View) EndSnapshot(r *Reader) {
-	if *r.of != nil {
-		(*r.of).Unref()
-		*r.of = nil
+	if h := r.held; h.of != nil {
+		h.of.Unref()
+		h.of = nil
 	}
 	r.Slot.ClearSnapshot()
 	v.released()

@@ -231,6 +231,61 @@ func TestForgottenSnapshot(t *testing.T) {
 	}
 }
 
+// TestForgottenIterators: of a State in which iterators stand the tables go with the last one that is closed, or with the snapshot
+// that is forgotten; then the memtables stay.
+func TestForgottenIterators(t *testing.T) {
+	for name, end := range map[string]func(v *View, r *Reader, rs *tree.State){
+		"ended":     func(v *View, r *Reader, rs *tree.State) { r.LetGo(rs); v.EndSnapshot(r); v.Done(r) },
+		"forgotten": func(*View, *Reader, *tree.State) {},
+	} {
+		var v View
+		v.Init(100, func(int64) {})
+		var tableGone, memtableGone, next bool
+		v.Publish(withTable(memtableOf(&memtableGone, "one"), &tableGone))
+		v.Show(1)
+		func() {
+			r, _, _, err := v.BeginSnapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rs := v.State()
+			for range 3 {
+				r.Slot.Enter()
+				r.Hold(rs)
+				r.Slot.Exit()
+			}
+			v.Publish(memtableOf(&next, "one"))
+			r.LetGo(rs)
+			r.LetGo(rs)
+			if v.Epochs.Collect(); tableGone || memtableGone {
+				t.Errorf("%s: a State goes under an iterator", name)
+			}
+			end(&v, r, rs)
+		}()
+		for v.Held() > 0 {
+			runtime.GC()
+			time.Sleep(time.Millisecond) // cleanups
+		}
+		if v.Epochs.Collect(); !tableGone || memtableGone != (name == "ended") {
+			t.Errorf("%s: gone are the table %v, the memtable %v", name, tableGone, memtableGone)
+		}
+		v.Shut()
+		v.Drop()
+	}
+}
+
+// withTable returns a State of the layers of rs, to which it drops the reference, above a table. gone is set when nobody refers to
+// that.
+func withTable(rs *tree.State, gone *bool) *tree.State {
+	defer rs.Unref()
+	meta := &base.TableMeta{Num: 1, Smallest: []byte("a"), Largest: []byte("b")}
+	version := &manifest.Version{}
+	version.Levels[1] = []*base.TableMeta{meta}
+	return tree.NewState(rs.Layers, version, func(*base.TableMeta) *tree.Handle {
+		return &tree.Handle{Meta: meta, OnUnused: func(*tree.Handle) { *gone = true }}
+	})
+}
+
 func TestPin(t *testing.T) {
 	var v View
 	v.Init(100, func(int64) {})
