@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -56,6 +58,56 @@ func TestRemovedLater(t *testing.T) {
 			t.Fatalf("%d files are left of %d tables: %v", left(), db.Stats().Tables, m.Files())
 		}
 	}
+}
+
+// TestTablesThatIteratorsKeepAreCounted: DiskBytes has tables that others have replaced as long as they are there: those in which
+// idle iterators stand until these are closed.
+func TestTablesThatIteratorsKeepAreCounted(t *testing.T) {
+	fs := memfs.New()
+	db := openAt(t, "/db", &cairn.Options{FS: fs, Durability: cairn.Relaxed})
+	onDisk := func() (tables int, bytes int64) {
+		names, err := fs.List("/db")
+		check(t, err)
+		for _, name := range names {
+			if info, err := fs.Stat("/db/" + name); err == nil && strings.HasSuffix(name, ".sst") {
+				tables, bytes = tables+1, bytes+info.Size
+			}
+		}
+		return tables, bytes
+	}
+	counted := func(when string, want int) {
+		t.Helper()
+		for tries := 0; ; tries++ { // one may be about to go
+			s := db.Stats()
+			tables, size := onDisk()
+			if tables == want && s.DiskBytes-s.LogBytes == size {
+				return
+			} else if tries == 1000 {
+				t.Fatalf("%s: %d tables of %d bytes, want %d, %d bytes are counted", when, tables, size, want, s.DiskBytes-s.LogBytes)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	value := make([]byte, 100<<10)
+	rand.NewChaCha8([32]byte{}).Read(value)
+	var its []*cairn.Iterator
+	for i := range 5 {
+		put(t, db, "k", string(value))
+		check(t, db.Compact(t.Context(), cairn.Range{}))
+		tx, err := db.Begin(false)
+		check(t, err)
+		defer tx.Rollback()
+		it := tx.Iter(cairn.Range{})
+		if !it.First() {
+			t.Fatal("nothing is there")
+		}
+		its = append(its, it)
+		counted(fmt.Sprint("round ", i), i+1)
+	}
+	for _, it := range its {
+		check(t, it.Close())
+	}
+	counted("closed", 1)
 }
 
 // TestLeftOverIsRemovedLater: what an earlier run has left, and cannot be removed, keeps nobody from opening the store, and goes

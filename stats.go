@@ -15,9 +15,10 @@ type Stats struct {
 	Seq uint64
 
 	// DiskBytes is what tables and log use on disk, those tables included in which open
-	// transactions have what they write. Space reserved for the log
-	// but not written yet is left out, and so are tables that a merge has replaced, whose
-	// files go as soon as its result is durable.
+	// transactions have what they write, and those that a merge has replaced, whose
+	// files go as soon as its result is durable and no iterator stands in them: while one is
+	// replaced or removed it may be counted twice, or not at all. Space reserved for the log
+	// but not written yet is left out.
 	DiskBytes int64
 	// LogBytes is the part of DiskBytes that is log: writes not yet in tables. Of a store that another process
 	// writes it is at most that.

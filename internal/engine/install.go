@@ -118,7 +118,7 @@ func (e *Engine) retireFiles(edit *manifest.Edit, at uint64, flushed []*tree.Lay
 		}
 		delete(e.handles, r.Num)
 		e.merger.Leftovers.Drop(r.Num)
-		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed})
+		e.obsolete.Add(obsolete.File{Path: e.path(base.FileTable, r.Num), Edit: at, Closed: &h.Closed, Size: h.Meta.Size})
 	}
 	c := &e.commit
 	for _, seg := range tree.SegmentsOf(flushed) {

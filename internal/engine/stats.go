@@ -27,7 +27,7 @@ func (e *Engine) statsOf(rs *tree.State) report.Stats {
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
 		PointIndexes: e.budget.UsedBy(arena.ClassIndex), Flushes: e.events.Flushes.Load(), Compactions: e.events.Compactions.Load(),
 		CommittedBytes: e.events.CommittedBytes.Load(), FlushedBytes: e.flushed(),
-		CompactedBytes: e.events.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load(),
+		CompactedBytes: e.events.CompactedBytes.Load() + e.tables.Private.Merged.Load(), DiskBytes: e.tables.Private.Bytes.Load() + e.obsolete.TableBytes(),
 		HeapCopies: e.events.HeapCopies.Load(), OpenTransactions: e.Epochs.Holders(), Recovery: e.recovery, Stalls: time.Duration(e.events.StallNanos.Load()),
 	}
 	pages := e.pages.Stats()

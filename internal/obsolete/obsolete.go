@@ -24,6 +24,7 @@ type File struct {
 	Path   string
 	Edit   uint64       // ordinal of the edit in the manifest; 0: any
 	Closed *atomic.Bool // nobody reads it; nil: nobody did
+	Size   int64        // of a table
 	Log    *wal.Used    // of a log segment that may be used again; nil: it is closed
 
 	wait  time.Duration // between the last two attempts to remove it
@@ -78,6 +79,16 @@ func (o *Files) Waiting(sealed uint64) bool {
 		}
 	}
 	return false
+}
+
+// TableBytes returns how much the tables take that are still there.
+func (o *Files) TableBytes() (n int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.list {
+		n += f.Size
+	}
+	return n
 }
 
 // Take returns the files that may be removed now that records cover all edits up to

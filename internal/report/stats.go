@@ -43,7 +43,7 @@ type Stats struct {
 	Seq          uint64 // newest visible sequence
 	Tables       int
 	Levels       []LevelStats // by level, level 0 first
-	DiskBytes    int64        // tables, those of open transactions included, and log
+	DiskBytes    int64        // tables, with those of open transactions and those replaced that are still there, and log
 	LogBytes     int64        // of which log segments, as far as used
 	RawBytes     int64        // key and value bytes in tables before compression
 	Entries      uint64       // rows in tables, superseded ones and deletes included
