@@ -175,7 +175,8 @@ type Report struct {
 }
 
 // Verify reads every table in full and checks every checksum, the order of keys,
-// and that files agree with what the manifest says of them. Files are read as they are open: that the name of
+// and that files agree with what the manifest says of them, and that of each key newer versions stand in the tables
+// that reads look at first; for that it may read keys once more. Files are read as they are open: that the name of
 // one is gone it does not see. Reads and writes go on
 // meanwhile; what is checked are the tables as of the call. All that is wrong is in
 // the report and, joined, in the error. Where another process writes the store (Options.ReadOnly), and it cannot be

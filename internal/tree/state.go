@@ -298,7 +298,7 @@ func (rs *State) Handle(num uint64) *Handle {
 
 // CheckOrder checks that the tables of a run do not overlap.
 func (rs *State) CheckOrder() (problems []error) {
-	for _, r := range rs.Runs {
+	for _, r := range rs.allRuns() {
 		for i := 1; i < len(r.Tables); i++ {
 			a, b := r.Tables[i-1].Meta, r.Tables[i].Meta
 			if bytes.Compare(a.Largest, b.Smallest) > 0 || bytes.Equal(a.Largest, b.Smallest) && !a.LargestExclusive {
