@@ -56,6 +56,7 @@ type Log struct {
 	strays   []*wal.Loaded        // of provisional segments that the manifest has forgotten
 	taken    map[*wal.Loaded]bool // a memtable owns the bytes
 	named    map[uint64]bool      // tables that frames name, void ones too; nil: not wanted
+	anyNamed bool                 // there may be others that frames name
 }
 
 // Run replays the log and, unless ReadOnly, records that nothing of it is needed any more. names are

@@ -25,7 +25,7 @@ func (r *Log) runInSteps(names []string) error {
 	if err != nil {
 		return err
 	}
-	logged := func(t base.FileType, num uint64) bool { return t == base.FileTable && kept[num] }
+	logged := func(t base.FileType, num uint64) bool { return t == base.FileTable && kept(num) }
 	earlierNeeds := manifest.EarlierNeeds(names, r.State)
 	earlier := func(t base.FileType, num uint64) bool { return logged(t, num) || earlierNeeds(t, num) }
 	if err := r.clean(names, earlier); err != nil { // else there may not be the space for a manifest
@@ -51,29 +51,30 @@ func (r *Log) clean(names []string, needed func(t base.FileType, num uint64) boo
 	return directory.Clean(r.FS, r.Dir, r.State, names, needed)
 }
 
-// look replays the log without writing, and returns the numbers of the tables that it names: also in frames
+// look replays the log without writing, and returns which tables it may name, by number: also in frames
 // that are void, since what says so need not be durable.
-func (r *Log) look(names []string) (kept map[uint64]bool, err error) {
+func (r *Log) look(names []string) (kept func(num uint64) bool, err error) {
 	progress := r.Progress
 	r.ReadOnly, r.Progress, r.named = true, func(int64, int64) {}, map[uint64]bool{}
 	defer func() { r.ReadOnly, r.Progress = false, progress }()
 	err = r.run(names)
 	r.dropLayers()
-	kept = r.named
+	named, any := r.named, r.anyNamed
 	r.forget()
-	return kept, err
+	return func(num uint64) bool { return any || named[num] }, err
 }
 
-// noteNamed notes the tables that any whole frame names.
+// noteNamed notes the tables that any whole frame names, all where not every frame was looked at.
 func (r *Log) noteNamed() {
 	for _, s := range slices.Concat(r.segments, r.strays) {
-		s.EachWhole(frame.KindIngest, func(payload []byte) {
+		all := s.EachWhole(frame.KindIngest, func(payload []byte) {
 			if edit, err := manifest.DecodeEdit(payload); err == nil {
 				for _, a := range edit.Added {
 					r.named[a.Table.Num] = true
 				}
 			}
 		})
+		r.anyNamed = r.anyNamed || !all
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
@@ -90,6 +91,35 @@ func TestSteps(t *testing.T) {
 	for name, n := range held {
 		if n != 0 {
 			t.Errorf("%s was opened %d times more than closed", name, n)
+		}
+	}
+}
+
+// TestStepsKeepTables: where a segment has more damaged frames than are looked at, of which any may be the one that names a
+// table, no table is removed.
+func TestStepsKeepTables(t *testing.T) {
+	for _, damaged := range []int{0, 50} {
+		w := newFull(t)
+		last := w.segs[2]
+		b, err := w.disk.ReadFile(path(last.Num))
+		w.ok(err)
+		end, _ := last.Tail()
+		off := int(end.Offset())
+		for range damaged { // each claims everything up to the end
+			frame.PutSummed(b[off:], frame.NewIdentity(last.File), int64(off), len(b)-off-frame.HeaderBytes, 1,
+				frame.Header{Kind: frame.KindIngest, Seq: 1, Count: 1})
+			off += frame.HeaderBytes
+		}
+		w.ok(w.disk.WriteFile(path(last.Num), b))
+		r := full(t, w.disk)
+		if err := r.run(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.disk.Stat("/db/000050.sst"); (err == nil) != (damaged > 0) {
+			t.Errorf("%d damaged frames, a table that none of the whole ones names: %v", damaged, err)
+		}
+		if got := r.contents(); got != fullKeys {
+			t.Errorf("%d damaged frames: %q", damaged, got)
 		}
 	}
 }

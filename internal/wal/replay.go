@@ -155,20 +155,34 @@ func noCommit(f io.ReaderAt, name string, id frame.Identity) error {
 	}
 }
 
+// mostSummed is how many times the size of a segment EachWhole sums of payloads that turn out not to be whole: more than
+// failed writes leave, each of which may leave one.
+const mostSummed = 4
+
 // EachWhole calls each with the payload of every frame of a kind that is whole in the segment, whether the
 // chain reaches it or not: another segment may say that the log goes on elsewhere, and a power cut take
-// that away.
-func (s *Loaded) EachWhole(kind frame.Kind, each func(payload []byte)) {
-	for off := int64(base.FileHeaderBytes); off < int64(len(s.Buf)); {
-		h, payload, ok := frame.Decode(s.Buf[off:], s.walk.ID, off)
-		if !ok {
+// that away. It reports whether it has looked at all: not where so many headers are intact whose payloads are not
+// that nobody but who means harm has made them.
+func (s *Loaded) EachWhole(kind frame.Kind, each func(payload []byte)) (all bool) {
+	size := int64(len(s.Buf))
+	left := mostSummed * size
+	for off := int64(base.FileHeaderBytes); off < size; {
+		h, ok := frame.DecodeHeader(s.Buf[off:], s.walk.ID, off)
+		if !ok || h.Kind != kind || off+int64(h.Length) > size {
 			off += frame.Align
 			continue
 		}
-		if off += int64(h.Length); h.Kind == kind {
+		if _, payload, ok := frame.Decode(s.Buf[off:], s.walk.ID, off); ok {
+			off += int64(h.Length)
 			each(payload)
+			continue
 		}
+		if left -= int64(h.Length); left < 0 {
+			return false
+		}
+		off += frame.Align
 	}
+	return true
 }
 
 func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -218,6 +218,42 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+// TestEachWhole: each whole frame of a kind is found behind the end of the log, whatever damaged ones claim to reach over it.
+// Payloads of other kinds are not summed, and of so many damaged frames that only who means harm has made them not all are.
+func TestEachWhole(t *testing.T) {
+	const size = 64 << 10
+	heads := func(kind frame.Kind, n int) (whole []string, all bool) {
+		b, id := make([]byte, size), frame.NewIdentity(fileID)
+		put := func(off int, h frame.Header, payload string) int {
+			to := b[off : off+frame.PaddedBytes(len(payload))]
+			copy(to[frame.HeaderBytes:], payload)
+			frame.Put(to, id, int64(off), len(payload), h)
+			return off + len(to)
+		}
+		off := put(base.FileHeaderBytes, frame.Header{Kind: frame.KindIngest, Seq: 1, Count: 1}, "first")
+		for range n { // each claims everything up to the end
+			frame.PutSummed(b[off:], id, int64(off), size-off-frame.HeaderBytes, 1, frame.Header{Kind: kind, Seq: 1, Count: 1})
+			off += frame.HeaderBytes
+		}
+		off = put(off, frame.Header{Kind: frame.KindCommit, Seq: 1, Count: 1}, "a commit")
+		put(off, frame.Header{Kind: frame.KindIngest, Seq: 1, Count: 1}, "last")
+		s := Torn("1.log", Recorded{Num: 1, File: fileID}, b)
+		all = s.EachWhole(frame.KindIngest, func(payload []byte) { whole = append(whole, string(payload)) })
+		return whole, all
+	}
+	both := []string{"first", "last"}
+	for _, c := range []struct {
+		kind frame.Kind
+		n    int
+		all  bool
+	}{{frame.KindIngest, 0, true}, {frame.KindIngest, 3, true}, {frame.KindCommit, 1000, true}, {frame.KindIngest, 1000, false}} {
+		whole, all := heads(c.kind, c.n)
+		if all != c.all || all && !slices.Equal(whole, both) {
+			t.Errorf("%d damaged frames of kind %d: %q, all: %v", c.n, c.kind, whole, all)
+		}
+	}
+}
+
 // TestTornTail cuts a log without marks at every byte of every segment. What stands
 // before the cut is replayed; the rest, later segments included, is dropped and
 // counted.
