@@ -160,6 +160,11 @@ func (e *Engine) mayFreeSpace(w *Write, err error) bool {
 	if !errors.Is(err, base.ErrNoSpace) || !w.fewDeletes() {
 		return false
 	}
+	return e.lend()
+}
+
+// lend gives the next segment a part of the space that was put aside, once, see reserve.Space.Lend. commit.mu is held, and let go of.
+func (e *Engine) lend() bool {
 	largest := e.State().LargestMemory()
 	e.commit.mu.Unlock()
 	defer e.commit.mu.Lock()

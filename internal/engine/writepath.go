@@ -284,7 +284,7 @@ func (r *round) WriteFailed(commits []*group.Commit, why error) {
 	c.broken = true
 	commits = append(commits, c.queue.Take()...)
 	r.forget(r.Visible())
-	err := r.resume()
+	err := r.resume(reserve.IsFull(why))
 	c.broken = false
 	if err != nil {
 		err = fmt.Errorf("%w; then resuming on a new segment: %w", why, err)
@@ -310,11 +310,13 @@ func (e *Engine) forget(good uint64) {
 
 // resume moves writing to a new segment, linked to the end of the last good
 // commit, and makes that durable. commit.mu is let go of meanwhile; the caller
-// leads and c.broken is set, so nothing is written or appended.
-func (e *Engine) resume() error {
+// leads and c.broken is set, so nothing is written or appended. Where what was reserved did not help on a full
+// disk, that of the spare may not either: the segment is a new one, of what was put aside if need be, as one for deletes.
+func (e *Engine) resume(full bool) error {
 	c := &e.commit
-	for c.spare == nil {
-		if err := e.prepareSpare(0, 0, false); err != nil {
+	for tries := 0; c.spare == nil || full && tries == 0; tries++ {
+		err := e.prepareSpare(0, 0, false)
+		if err != nil && (tries == mostLent || !reserve.IsFull(err) || !e.lend()) {
 			return err
 		}
 	}
