@@ -5,7 +5,7 @@
 // FS and File (vfs.go) are the interfaces; OS returns the operating system's file
 // system behind them. IsNoSpace recognises a full disk from any implementation.
 // What a file system or file may offer besides, for speed or safety, are interfaces of
-// their own: Unlinker, SpaceTeller, WriteStarter, Scatterer, Mapper, Viewer, Fetcher, Toucher, Shortener, Cacher, Guard, DirKeeper, Sharer, Watcher. ErrNotAttempted tells a sync
+// their own: Unlinker, SpaceTeller, WriteStarter, Scatterer, Mapper, Viewer, Fetcher, Toucher, Shortener, Overwriter, Cacher, Guard, DirKeeper, Sharer, Watcher. ErrNotAttempted tells a sync
 // that was not tried from one that failed.
 //
 // # State
@@ -44,6 +44,7 @@
 //	Sync         fdatasync    F_FULLFSYNC                FlushFileBuffers   fsync
 //	Preallocate  fallocate    F_PREALLOCATE, ftruncate   unsupported        unsupported
 //	Map          mmap         no                         no                 no
+//	WriteInPlace btrfs        no                         no                 no
 //	SyncDir      fsync        F_FULLFSYNC                does nothing       fsync
 //	Lock         flock        flock                      LockFileEx         flock on the BSDs, else unsupported
 //	Watch        mmap, OFD    no                         no                 no

@@ -177,6 +177,21 @@ type Shortener interface {
 	Shorten(n int64) error
 }
 
+// Overwriter is a File that can be told that it will be written more than once. It is optional.
+type Overwriter interface {
+	// WriteInPlace has the system write the file where it stands, in the space that was reserved for it, where it would take
+	// other space for what is written again, which a full disk has not. It may then keep no checksums of its own of what the
+	// file holds. Nothing was written to the file yet. Where that fails, nothing happens.
+	WriteInPlace()
+}
+
+// WriteInPlace tells a file in which nothing is yet, and that knows what to do about it, that it will be written more than once.
+func WriteInPlace(f File) {
+	if o, ok := f.(Overwriter); ok {
+		o.WriteInPlace()
+	}
+}
+
 // Cacher is a File that knows what of it is in memory. It is optional.
 type Cacher interface {
 	// Cached reports whether the system has the first n bytes in memory, so that to write

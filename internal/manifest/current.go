@@ -204,6 +204,7 @@ func startFile(fsys vfs.FS, name string, b []byte) (vfs.File, error) {
 	if err != nil {
 		return nil, unchanged("creation of "+name, err)
 	}
+	vfs.WriteInPlace(f) // a manifest ends in zeros, in whose place edits come
 	if _, err := f.WriteAt(b, 0); err != nil {
 		f.Close()
 		fsys.Remove(name)

@@ -86,6 +86,7 @@ func makeFile(fsys vfs.FS, name string, num uint64, size int) (*Segment, error) 
 	}
 	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, size: size}
 	s.ident = frame.NewIdentity(s.File)
+	vfs.WriteInPlace(f)
 	if err := s.reserve(size); err != nil {
 		return nil, s.withdraw(fsys, err)
 	}

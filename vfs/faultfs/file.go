@@ -63,6 +63,9 @@ func (h *file) Size() (size int64, err error) {
 	return size, err
 }
 
+// WriteInPlace implements vfs.Overwriter, if the file below does. No rule is asked.
+func (h *file) WriteInPlace() { vfs.WriteInPlace(h.inner) }
+
 // Cached implements vfs.Cacher. A file below that does not know is not.
 func (h *file) Cached(n int64) bool {
 	c, ok := h.inner.(vfs.Cacher)
