@@ -83,7 +83,7 @@ func (db *DB) Has(key []byte) (bool, error) {
 }
 
 // Put sets the value of key, as a commit of its own. After an error the value is not
-// there, but of ErrCommitUnknown, which only reopening the store decides. Nobody may change a long
+// there, but of ErrCommitUnknown, which only reopening the store decides, if it is poisoned. Nobody may change a long
 // value before Put returns: the log may be damaged, and with it the commits of others (docs/LIMITS.md).
 func (db *DB) Put(key, value []byte) error {
 	if err := checkPair(key, value); err != nil {

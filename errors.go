@@ -49,6 +49,8 @@ var (
 	// ErrCommitUnknown: the commit's sync failed, or a write of the log that no other
 	// segment of it could follow. It is not visible now; after closing
 	// and opening the store it is either there as a whole or not at all.
+	// Where the store is not poisoned it is there, and can be seen, but readers in other processes
+	// could not be shown it: the lock file takes nothing (docs/LIMITS.md).
 	ErrCommitUnknown = base.ErrCommitUnknown
 	// ErrNoSpace: the disk is full (or a quota, or what files may grow to), or has only left what merging needs to make room; a
 	// commit that only deletes is let through as long as there is a little left. Nothing happened; once there is space, the

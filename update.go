@@ -91,7 +91,7 @@ func (p *precedence) leave(t *turn) {
 // repeatable, and must write to this store through tx only. One that has lost some times goes first: no other
 // Update begins an attempt meanwhile, for 50 ms at most. An error of fn is
 // returned as it is and nothing is committed. A panic of fn rolls back and goes on.
-// After ErrCommitUnknown only reopening the store tells whether the commit is there.
+// After ErrCommitUnknown only reopening the store tells whether the commit is there, if it is poisoned.
 func (db *DB) Update(fn func(tx *Tx) error) error {
 	var first *turn
 	defer func() { db.updates.leave(first) }()

@@ -33,7 +33,7 @@ func (e *Engine) installWritten(edit *manifest.Edit, tables []*tree.Handle, from
 // recorded is an edit that the manifest has, and where the log starts since.
 type recorded struct{ ordinal, logStart uint64 }
 
-// record makes an edit durable and then visible, unless the store is poisoned.
+// record makes an edit durable and then visible, unless the store is poisoned, or readers are not shown what was flushed.
 func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*tree.Layer) (done recorded, err error) {
 	e.ledger.Lock()
 	defer e.ledger.Unlock()
@@ -41,6 +41,9 @@ func (e *Engine) record(edit *manifest.Edit, tables []*tree.Handle, flushed []*t
 	c.mu.Lock()
 	if err = c.failed; len(flushed) > 0 {
 		edit.LogStart = e.logStartWithout(flushed)
+		if err == nil && !e.shown.Settle() { // readers would have tables with what they are not shown, and without what that replaced
+			err = errNotShown
+		}
 	}
 	c.mu.Unlock()
 	if err != nil {

@@ -99,9 +99,14 @@ func (e *Engine) refuse() error {
 		return base.ErrReadOnly
 	case e.commit.nextSeq > base.MaxSeq-math.MaxUint32: // as many as one commit may take. No store comes there by itself
 		return base.Corruptf(e.cfg.Dir, -1, "commit %d leaves no sequences for others", e.commit.nextSeq-1)
+	case !e.shown.Settle():
+		return errNotShown
 	}
 	return nil
 }
+
+// errNotShown: readers in other processes see an old state, and are not told (E16).
+var errNotShown = fmt.Errorf("%w: the lock file takes nothing, by which readers see what is committed", base.ErrNoSpace)
 
 // Commit makes w's entries one commit and returns its last sequence once the
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.
@@ -236,7 +241,7 @@ func (r *round) Sync() error { return r.commit.log.MustSync(r.segments) }
 
 func (r *round) Synced() { r.commit.log.Advance() }
 
-func (r *round) Show(commits []*group.Commit) {
+func (r *round) Show(commits []*group.Commit) error {
 	for _, p := range commits {
 		if p.Shown != nil {
 			p.Shown()
@@ -245,7 +250,10 @@ func (r *round) Show(commits []*group.Commit) {
 	}
 	last := commits[len(commits)-1]
 	r.commit.goodEnd, r.commit.goodSum = last.End, last.Sum
-	r.shown.Show(last.Last, uint64(last.End))
+	if !r.shown.Show(last.Last, uint64(last.End)) {
+		return reserve.SpaceError(fmt.Errorf("%w: it is there, but %w", base.ErrCommitUnknown, errNotShown))
+	}
+	return nil
 }
 
 func (r *round) SyncFailed(commits []*group.Commit, why error) {

@@ -38,8 +38,9 @@ type Log interface {
 	Sync() error  // syncs that. The lock is not held.
 	Synced()      // what Sync has synced is durable. The lock is held.
 
-	// Show makes commits that have succeeded visible, in order. The lock is held.
-	Show(round []*Commit)
+	// Show makes commits that have succeeded visible, in order. An error is what their owners are told all the same; Failed
+	// is not called then. The lock is held.
+	Show(round []*Commit) error
 
 	// WriteFailed ends the commits of a round that Write could not write, and those behind them, and SyncFailed
 	// those of one that Sync could not sync: they Conclude them. The lock is held; it may be let go of.
@@ -167,8 +168,13 @@ func (q *Queue) succeed(round []*Commit) {
 	if len(round) == 0 {
 		return
 	}
-	q.Log.Show(round)
-	q.Conclude(round, nil)
+	err := q.Log.Show(round)
+	if err != nil {
+		for _, c := range round {
+			c.Failed = nil // it has not
+		}
+	}
+	q.Conclude(round, err)
 }
 
 // Conclude tells commits their outcome.

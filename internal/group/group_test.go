@@ -24,6 +24,7 @@ type fakeLog struct {
 	writing  chan struct{} // if not nil, Write waits for it
 	writeErr error
 	syncErr  error
+	showErr  error
 	syncTime time.Duration // in which others may come
 }
 
@@ -60,7 +61,7 @@ func (l *fakeLog) Sync() error {
 
 func (l *fakeLog) Synced() { l.synced = l.written }
 
-func (l *fakeLog) Show(round []*Commit) {
+func (l *fakeLog) Show(round []*Commit) error {
 	for _, c := range round {
 		if c.Last != l.shown+1 || c.Last > l.written || c.Durable && c.Last > l.synced {
 			panic(fmt.Sprintf("%d shown after %d, written up to %d, synced up to %d", c.Last, l.shown, l.written, l.synced))
@@ -71,6 +72,7 @@ func (l *fakeLog) Show(round []*Commit) {
 		l.shown = c.Last
 	}
 	l.note("show %d", l.shown)
+	return l.showErr
 }
 
 func (l *fakeLog) WriteFailed(round []*Commit, why error) {
@@ -172,6 +174,17 @@ func TestFailures(t *testing.T) {
 		if got := strings.Join(l.calls, "; "); fmt.Sprint(fails) != c.fails || fmt.Sprint(told) != c.fails || got != c.calls {
 			t.Errorf("%s: fail %v, told so %v, want %s, %s", got, fails, told, c.fails, c.calls)
 		}
+	}
+}
+
+// Who has succeeded, but must be told of an error, is shown before, and not told that it has failed.
+func TestShownWithAnError(t *testing.T) {
+	l, boom, c := newFakeLog(), errors.New("boom"), &Commit{}
+	l.showErr = boom
+	told := make([]bool, 1)
+	l.q.Log = failing{l, []*Commit{c}, told}
+	if err := l.commit(c, false); !errors.Is(err, boom) || l.shown != 1 || told[0] {
+		t.Errorf("%v, %d shown, told that it has failed: %v", err, l.shown, told[0])
 	}
 }
 

@@ -20,7 +20,7 @@
 //
 // # Concurrency
 //
-// All methods may be called at once, Show by one goroutine at a time. A reader loads the sequence before the
+// All methods may be called at once, Begin, Show and Settle by one goroutine at a time. A reader loads the sequence before the
 // position, which the writer stores first: so the log up to the position has all that the sequence speaks of.
 package shm
 
@@ -42,6 +42,9 @@ const (
 type Writer struct {
 	words atomic.Pointer[[]atomic.Uint64]
 	edits atomic.Uint64
+	owes  atomic.Bool // something could not be stored: Settle stores it
+
+	seq, end uint64 // of the last Begin or Show
 }
 
 // Showing reports whether Begin was called.
@@ -52,9 +55,14 @@ func (w *Writer) Showing() bool { return w.words.Load() != nil }
 func (w *Writer) Begin(memory []byte, seq uint64) {
 	words := arena.Words(memory)
 	w.words.Store(&words)
+	w.seq, w.end = seq, 0
+	w.storeAll()
+}
+
+func (w *Writer) storeAll() {
 	w.store(func(words []atomic.Uint64) {
-		words[wordSeq].Store(seq)
-		words[wordEnd].Store(0)
+		words[wordEnd].Store(w.end)
+		words[wordSeq].Store(w.seq)
 		for stored := false; !stored; { // Edited may have stored a greater number meanwhile
 			n := w.edits.Load()
 			words[wordEdits].Store(n)
@@ -64,20 +72,40 @@ func (w *Writer) Begin(memory []byte, seq uint64) {
 	})
 }
 
-// Show shows that everything up to seq may be seen, whose last commit ends at end.
-func (w *Writer) Show(seq, end uint64) {
-	w.store(func(words []atomic.Uint64) {
+// Show shows that everything up to seq may be seen, whose last commit ends at end. It reports false if readers go on to see
+// what was shown before, and cannot know it: what follows must not be in tables, nor acknowledged, before Settle.
+func (w *Writer) Show(seq, end uint64) bool {
+	w.seq, w.end = seq, end
+	return w.store(func(words []atomic.Uint64) {
 		words[wordEnd].Store(end)
 		words[wordSeq].Store(seq)
 	})
 }
 
-// store stores, if anything is shown. If the file is not there any more, because somebody has cut it, nothing is
-// shown from now on, and readers find that out in the same way.
-func (w *Writer) store(f func(words []atomic.Uint64)) {
-	if words := w.words.Load(); words != nil && !arena.Survives(func() { f(*words) }) {
-		w.words.Store(nil)
+// Settle stores what could not be stored, if anything, and reports whether everything is shown. It is called like Show.
+func (w *Writer) Settle() bool {
+	if !w.owes.Load() {
+		return true
 	}
+	w.owes.Store(false) // before: an Edited beside this may fail anew
+	w.storeAll()
+	return !w.owes.Load()
+}
+
+// store stores, if anything is shown, and reports false if that is owed. If the file is not there any more, because somebody
+// has cut it, nothing is shown from now on, and readers find that out in the same way. If it is there, but takes nothing (its
+// block is another file's, too, and the disk is full), they do not.
+func (w *Writer) store(f func(words []atomic.Uint64)) bool {
+	words := w.words.Load()
+	if words == nil || arena.Survives(func() { f(*words) }) {
+		return true
+	}
+	if !arena.Survives(func() { (*words)[wordTurn].Load() }) {
+		w.words.Store(nil)
+		return true
+	}
+	w.owes.Store(true)
+	return false
 }
 
 // Edited shows that there was one more edit of the manifest.
