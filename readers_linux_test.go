@@ -237,3 +237,31 @@ func TestReaderThatCannotWatch(t *testing.T) {
 		check(t, w.Close())
 	}
 }
+
+// TestReaderOnAFullOverlay: a reader of a store in a lower layer asked for a copy of the lock file, which a full upper
+// layer has no space for. It reads, and keeps writers out.
+func TestReaderOnAFullOverlay(t *testing.T) {
+	d, top := t.TempDir(), mountExt4(t, "24M")
+	for _, name := range []string{d + "/lower", d + "/both", top + "/upper", top + "/work"} {
+		check(t, os.Mkdir(name, 0o755))
+	}
+	db, err := cairn.Open(filepath.Join(d, "lower", "db"), nil)
+	check(t, err)
+	put(t, db, "a", "1")
+	check(t, db.Close())
+	options := fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", d, top, top)
+	if err := syscall.Mount("overlay", d+"/both", "overlay", 0, options); err != nil {
+		t.Skipf("NOT TESTED: a full overlayfs: %v", err)
+	}
+	t.Cleanup(func() { whenFree(t, "umount", d+"/both") })
+	fillTo(t, top+"/full")
+	r, err := cairn.Open(d+"/both/db", &cairn.Options{ReadOnly: true})
+	check(t, err)
+	wantValue(t, r, "a", "1")
+	check(t, os.Remove(top+"/full"))
+	_, err = cairn.Open(d+"/both/db", nil)
+	expect(t, err, cairn.ErrLocked)
+	check(t, r.Close())
+	w := openAt(t, d+"/both/db", nil)
+	put(t, w, "a", "2")
+}

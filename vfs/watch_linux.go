@@ -205,7 +205,7 @@ func whole(f *os.File, wait time.Duration) error {
 }
 
 // writableLayer returns f, or on overlayfs the file that a writer has: of one in a lower layer it would be another
-// one, a copy, which is made when the file is opened for writing.
+// one, a copy, which is made when the file is opened for writing. Where there can be none readers and a writer exclude each other.
 func writableLayer(f *os.File, name string) (*os.File, error) {
 	var fsys unix.Statfs_t
 	err := control(f, func(fd int) error { return unix.Fstatfs(fd, &fsys) })
@@ -214,7 +214,7 @@ func writableLayer(f *os.File, name string) (*os.File, error) {
 	}
 	f.Close()
 	f, err = openRegular(name, os.O_RDWR)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || IsNoSpace(err) {
 		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	return f, err
