@@ -55,7 +55,7 @@ func newEngine(cfg config.Config) *Engine {
 	e.pages = cache.New(e.budget, e.Epochs).Leave()
 	e.tables = &tablefiles.Files{
 		FS: cfg.FS, Dir: cfg.Dir, Pages: e.pages, Budget: e.budget, Share: cfg.Memory / indexer.Share,
-		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
+		Profile: cfg.Profile, NewNum: e.ledger.TakeNum, PutBack: e.ledger.PutBack, SyncDir: e.ledger.SyncDir, Unused: e.closeTable,
 		Raw: func() int64 { return e.State().RawBytes() }, Pressed: func() bool { return e.stalled.Load() > 0 || e.pressed.Load() },
 	}
 	e.tables.NotRemoved = func(path string) { e.obsolete.Again(obsolete.File{Path: path}) }
@@ -64,7 +64,7 @@ func newEngine(cfg config.Config) *Engine {
 	e.drowsiness = drowsy
 	e.indexer.Init()
 	e.ledger.FS, e.ledger.Dir, e.ledger.Obsolete, e.ledger.Poison, e.ledger.Edited = cfg.FS, cfg.Dir, &e.obsolete, e.poisonNow, e.shown.Edited
-	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.mayUseAgain
+	e.logs.FS, e.logs.Dir, e.logs.Obsolete, e.logs.NewNum, e.logs.GiveBack, e.logs.MayUse = cfg.FS, cfg.Dir, &e.obsolete, e.ledger.NewNum, e.ledger.GiveBack, e.mayUseAgain
 	e.logs.Failed = func(err error) { e.events.Emit(report.Event{Kind: report.EventBackgroundError, Err: err}) }
 	e.segments = segments.Maker{
 		Memory: cfg.Memory, Budget: e.budget, Buffers: e.buffers, Pages: e.pages, Tables: e.tables, Ledger: &e.ledger, Logs: &e.logs,

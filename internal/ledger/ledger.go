@@ -106,6 +106,25 @@ func (l *Ledger) TakeNum() uint64 {
 	return l.NewNum()
 }
 
+// GiveBack makes a number for whose file there was no space the next one again, unless another was taken since, or the
+// manifest says that it is taken. The lock is held.
+func (l *Ledger) GiveBack(num uint64) {
+	recorded := l.Opened
+	if l.log != nil {
+		recorded = l.State()
+	}
+	if num+1 == l.next && num >= recorded.NextFileNum {
+		l.next = num
+	}
+}
+
+// PutBack is GiveBack for those who do not hold the lock.
+func (l *Ledger) PutBack(num uint64) {
+	l.Lock()
+	defer l.Unlock()
+	l.GiveBack(num)
+}
+
 // Append writes an edit, synced, and returns its ordinal. The lock is held.
 func (l *Ledger) Append(edit *manifest.Edit) (uint64, error) {
 	edit.NextFileNum = l.next

@@ -196,6 +196,37 @@ func TestSegmentNumbersEnd(t *testing.T) {
 	}
 }
 
+// TestGiveBack: a number is given out again if nobody can know it: not one behind which there is another, nor one that the manifest
+// says is taken, the one that Open found included.
+func TestGiveBack(t *testing.T) {
+	s := newStore(t)
+	want := func(next uint64) {
+		t.Helper()
+		if got := s.TakeNum(); got != next {
+			t.Errorf("number %d, want %d", got, next)
+		}
+	}
+	num := s.TakeNum()
+	s.PutBack(num)
+	want(num)
+	want(num + 1)
+	s.PutBack(num)
+	want(num + 2)
+	s.append(t, &manifest.Edit{})
+	s.PutBack(num + 2)
+	want(num + 3)
+	opened := s.State()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Ledger = Ledger{FS: s.FS, Dir: s.Dir, Obsolete: s.Obsolete, Poison: s.Poison, Edited: s.Edited}
+	s.Start(opened, opened.NextFileNum)
+	s.PutBack(opened.NextFileNum - 1)
+	want(opened.NextFileNum)
+	s.PutBack(opened.NextFileNum)
+	want(opened.NextFileNum)
+}
+
 // TestConfirm: segments are provisional until names and records are durable, and after that what is
 // damaged of the records is not a torn tail.
 func TestConfirm(t *testing.T) {

@@ -35,6 +35,7 @@ type Files struct {
 	Store    base.ID
 	Obsolete *obsolete.Files
 	NewNum   func() uint64       // an unused file number
+	GiveBack func(num uint64)    // of a number that NewNum has returned, for whose file there is no space
 	MayUse   func(size int) bool // whether the next segment may be made of an old one's file of that size
 	Failed   func(error)         // is told what went wrong where nobody waits for it
 
@@ -83,6 +84,8 @@ func (f *Files) Create(form Form, buffer func() ([]byte, error)) (seg *wal.Segme
 	}
 	if err == nil {
 		f.Clear(f.soon)
+	} else if wal.NotMade(err) {
+		f.GiveBack(num)
 	}
 	return seg, err
 }

@@ -28,6 +28,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, disk: memfs.New(), next: 1, again: true}
 	f.FS, f.Dir, f.Store, f.Obsolete = f.disk, "/db", base.ID{1}, new(obsolete.Files)
 	f.NewNum = func() uint64 { f.next++; return f.next - 1 }
+	f.GiveBack = func(num uint64) { f.next = num }
 	f.MayUse = func(n int) bool { return f.again && n == size }
 	f.Failed = func(err error) { t.Error(err) }
 	if err := f.disk.MkdirAll("/db"); err != nil {

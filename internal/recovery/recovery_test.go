@@ -188,7 +188,7 @@ func open(t *testing.T, disk vfs.FS, readOnly bool) *replayed {
 	buffers := tree.NewBuffers(r.budget)
 	newNum := func() uint64 { r.next++; return r.next - 1 }
 	tables := &tablefiles.Files{
-		FS: disk, Dir: "/db", Store: state.Store, Pages: r.pages, Budget: r.budget, NewNum: newNum,
+		FS: disk, Dir: "/db", Store: state.Store, Pages: r.pages, Budget: r.budget, NewNum: newNum, PutBack: func(uint64) {},
 		Raw: func() int64 { return 0 }, SyncDir: func() error { return disk.SyncDir("/db") },
 	}
 	m := &merger.Merger{View: &r.view, Tables: tables, MustStop: func() error { return nil }}

@@ -108,7 +108,7 @@ func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, er
 	}
 	named := !m.Ledger.Live() || !seg.Provisional() // a new manifest syncs the directory itself, before it counts
 	if named {
-		m.Tables.MakeAhead(m.Ledger.NewNum)
+		m.Tables.MakeAhead(m.Ledger.NewNum, m.Ledger.GiveBack)
 	}
 	if !seg.Provisional() {
 		err = m.Log.SyncForSegment()

@@ -61,7 +61,7 @@ func newStore(t *testing.T) *store {
 	s.Memory, s.Budget, s.Epochs = memory, arena.NewBudget(memory), epoch.New()
 	s.Buffers, s.Pages = tree.NewBuffers(s.Budget), cache.New(s.Budget, s.Epochs)
 	s.Tables = &tablefiles.Files{FS: s.faults, Dir: "/db", Pages: s.Pages, Budget: s.Budget}
-	s.Logs = &logfiles.Files{FS: s.faults, Dir: "/db", Store: s.Ledger.Store, Obsolete: gone, NewNum: s.Ledger.NewNum}
+	s.Logs = &logfiles.Files{FS: s.faults, Dir: "/db", Store: s.Ledger.Store, Obsolete: gone, NewNum: s.Ledger.NewNum, GiveBack: s.Ledger.GiveBack}
 	s.Log = &durability.Log{Commits: &s.commits, Ledger: s.Ledger, Poison: poison}
 	s.Hurry = func() bool { return s.hurry }
 	t.Cleanup(func() {

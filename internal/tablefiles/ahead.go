@@ -23,15 +23,16 @@ type ahead struct {
 }
 
 // MakeAhead makes the file of the next table, unless there is one. NameAhead says that the
-// directory has been synced since. Without the file nothing is lost but time.
-func (f *Files) MakeAhead(newNum func() uint64) {
+// directory has been synced since. Without the file nothing is lost but time. What
+// it is given is NewNum and PutBack for who calls it.
+func (f *Files) MakeAhead(newNum func() uint64, putBack func(uint64)) {
 	a := &f.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file != nil {
 		return
 	}
-	if made, err := f.newFile(newNum()); err == nil {
+	if made, err := f.newFile(newNum(), putBack); err == nil {
 		a.newFile = made
 	}
 }
@@ -69,12 +70,15 @@ func (f *Files) nextFile(mayBeAhead bool) (newFile, error) {
 			return made, nil
 		}
 	}
-	return f.newFile(f.NewNum())
+	return f.newFile(f.NewNum(), f.PutBack)
 }
 
-func (f *Files) newFile(num uint64) (newFile, error) {
+func (f *Files) newFile(num uint64, putBack func(uint64)) (newFile, error) {
 	file, err := f.FS.Create(f.Path(num))
 	if err != nil {
+		if vfs.IsNoSpace(err) {
+			putBack(num)
+		}
 		err = fmt.Errorf("create table %s: %w", base.FileName(base.FileTable, num), err)
 	}
 	return newFile{num: num, file: file}, err

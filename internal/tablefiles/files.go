@@ -34,6 +34,7 @@ type Files struct {
 	Raw     func() int64       // bytes of keys and values in the store's tables
 	Pressed func() bool        // whether commits have to wait for flushes; nil: they have not
 	NewNum  func() uint64      // an unused file number
+	PutBack func(num uint64)   // of a number that NewNum has returned, for whose file there is no space
 	SyncDir func() error       // makes the directory's entries durable
 	Unused  func(*tree.Handle) // called when nobody refers to a table any more
 

@@ -82,15 +82,32 @@ func Create(fsys vfs.FS, name string, num uint64, store base.ID, buf []byte, zer
 func makeFile(fsys vfs.FS, name string, num uint64, size int) (*Segment, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
-		return nil, fmt.Errorf("create log segment: %w", err)
+		return nil, notMade{fmt.Errorf("create log segment: %w", err)}
 	}
 	s := &Segment{Num: num, File: base.NewID(), f: f, name: name, size: size}
 	s.ident = frame.NewIdentity(s.File)
 	vfs.WriteInPlace(f)
 	if err := s.reserve(size); err != nil {
-		return nil, s.withdraw(fsys, err)
+		f.Close()
+		err = fmt.Errorf("create log segment %s: %w", name, err)
+		if left := fsys.Remove(name); left != nil {
+			return nil, errors.Join(err, left)
+		}
+		return nil, notMade{err}
 	}
 	return s, nil
+}
+
+// notMade is the error of a segment whose file was not made, or removed before anything but zeros was written to it.
+type notMade struct{ error }
+
+func (e notMade) Unwrap() error { return e.error }
+
+// NotMade reports whether err is that of a segment for whose file there was no space, so that its number can be used again: what a
+// power cut may bring back under its name is no more than what there would be of a file that was not synced.
+func NotMade(err error) bool {
+	var e notMade
+	return errors.As(err, &e) && vfs.IsNoSpace(err)
 }
 
 // withdraw closes and removes the file of a segment that cannot be made because of err.
