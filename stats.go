@@ -70,7 +70,7 @@ type Stats struct {
 	// waits of all goroutines added up.
 	Stalls time.Duration
 
-	// MemoryLimit is Options.Memory, in bytes, or the default it stood for.
+	// MemoryLimit is Options.Memory, in bytes, or the default it stood for; less while the system gives less.
 	MemoryLimit int64
 	// MemoryUsed is how much of it is in use, by the store's own accounts:
 	// Memtables, Pages, PointIndexes, table metadata (range deletes in tables are part

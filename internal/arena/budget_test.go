@@ -55,3 +55,23 @@ func TestClassesHaveNames(t *testing.T) {
 		t.Errorf("class %d is called %q", classes, classes)
 	}
 }
+
+// A limit that was lowered never grows by being lowered, is no less than leastLimit, and comes back in steps.
+func TestBudgetLowered(t *testing.T) {
+	const most = 64 << 20
+	b := NewBudget(most)
+	for _, c := range []struct{ lower, want int64 }{{most + 1, most}, {40 << 20, 40 << 20}, {50 << 20, 40 << 20}, {-1, leastLimit}} {
+		if b.Lower(c.lower); b.Limit() != c.want {
+			t.Fatalf("lowered to %d: the limit is %d, want %d", c.lower, b.Limit(), c.want)
+		}
+	}
+	for range raiseDivisor {
+		before := b.Limit()
+		if b.raise(); b.Limit() <= before && before < most || b.Limit() > most {
+			t.Fatalf("raised from %d to %d", before, b.Limit())
+		}
+	}
+	if b.Limit() != most {
+		t.Errorf("the limit is %d in the end, want %d", b.Limit(), most)
+	}
+}

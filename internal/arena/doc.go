@@ -28,6 +28,11 @@
 // Of wholly free chunks one is kept. While the budget as a whole is exceeded, free
 // memory goes back to the system at once.
 //
+// The system may give less than the limit allows (RLIMIT_AS, RLIMIT_DATA, addresses of 32 bit, the number of
+// mappings). A heap that maps a chunk looks whether as much as others may need could be mapped beside it; if not, the
+// budget's limit falls below what is used (Budget.Lower), so that everybody makes room as if the limit had been that
+// from the beginning, and what cannot be mapped is ErrNoRoom where there is a limit. The limit grows again with time.
+//
 // # Concurrency
 //
 // Everything may be used from any goroutine. Heap and Pool have one mutex each;

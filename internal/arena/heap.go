@@ -27,6 +27,19 @@ const spareChunks = 1
 // part in so many of the limit.
 const keptShare = 16
 
+// What a heap leaves of what the system gives: half as much as it has, within bounds. Readers inside the epoch need
+// some when they notice that there is little, as their own presence keeps what they evict; and so do memtables, and the
+// Go runtime, which takes 4 MiB at a time, addresses for 64, and ends the process where it gets none.
+const (
+	leastHeadroom = 4 << 20
+	mostHeadroom  = 72 << 20
+)
+
+func headroom(mapped int64) int64 { return min(max(mapped/2, leastHeadroom), mostHeadroom) }
+
+// lowerDivisor: when the system gives no more the limit falls by one part in so many below what is used.
+const lowerDivisor = 16
+
 // poison overwrites freed memory where assertions are on, so that a use after
 // free reads something no page contains.
 const poison = 0xDB
@@ -126,6 +139,13 @@ func (h *Heap) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.leaves = true
+}
+
+// Shrink unmaps all of which nothing is allocated: somebody else needs the addresses.
+func (h *Heap) Shrink() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmapFree(0)
 }
 
 // Close unmaps everything that is free and refuses allocations from now on. If
@@ -253,12 +273,35 @@ func (h *Heap) grow(limit int64) (int, error) {
 	c := kept.heapChunk(min(room, limit/keptShare)) // which counts at once with all that was ever used of it
 	if c == nil {
 		mem, err := Map(HugeBytes)
+		if err != nil || !available(int(headroom(h.mu.mapped))) {
+			h.lower()
+		}
 		if err != nil {
-			return 0, err
+			return 0, noRoom(err, limit)
 		}
 		c = newChunk(mem, len(h.mu.chunks) > 0 && room >= HugeBytes)
 	}
 	return h.insert(c), nil
+}
+
+// noRoom returns ErrNoRoom for an error of Map where there is a limit: the budget has learned of it.
+func noRoom(err error, limit int64) error {
+	if limit != math.MinInt64 && errors.Is(err, ErrNoMemory) {
+		return ErrNoRoom
+	}
+	return err
+}
+
+// Cramped reports whether the system gives less than n bytes and some for others.
+func (h *Heap) Cramped(n int64) bool {
+	n += headroom(h.Mapped())
+	return n <= int64(maxMapBytes) && !available(int(n))
+}
+
+// lower tells the budget that the system gives little more than is used.
+func (h *Heap) lower() {
+	used := h.budget.Used()
+	h.budget.Lower(used - used/lowerDivisor)
 }
 
 // insert adds a chunk, all of which is free, and returns its index.
@@ -341,7 +384,12 @@ func (h *Heap) allocLarge(size int, limit int64) ([]byte, error) {
 	}
 	b, err := Map(size)
 	if err != nil {
-		return nil, err
+		h.unmapFree(0)
+		b, err = Map(size)
+	}
+	if err != nil {
+		h.lower()
+		return nil, noRoom(err, limit)
 	}
 	AdviseHuge(b)
 	h.mu.large[address(b)] = b

@@ -106,6 +106,13 @@ func (k *keeper) drop(n int) (gone int) {
 	return gone
 }
 
+// dropAll unmaps everything, and reports whether there was anything.
+func (k *keeper) dropAll() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.drop(k.bytes) > 0
+}
+
 // expire unmaps what has been kept for long enough.
 func (k *keeper) expire() {
 	k.mu.Lock()

@@ -11,6 +11,9 @@ import (
 // aligned to it where the platform allows and may be backed by huge pages.
 const HugeBytes = 2 << 20
 
+// ErrNoMemory says that the system gives no more memory, or addresses: the least of what it allows has been reached.
+var ErrNoMemory = errors.New("arena: the system gives no memory")
+
 // errNotMapping is returned for a slice that is not a mapping of this package.
 var errNotMapping = errors.New("arena: not a whole mapping")
 
@@ -27,7 +30,7 @@ func Mapped() int64 { return mapped.Load() }
 // Map returns n bytes, rounded up to whole pages, of zeroed memory outside the
 // Go heap. The garbage collector neither scans nor counts it, so it must hold
 // no Go pointers. len and cap of the result are the size of the mapping. It is
-// the caller's until Unmap. n <= 0 and exhausted address space are errors.
+// the caller's until Unmap. n <= 0 is an error, and ErrNoMemory that the system gives none.
 func Map(n int) ([]byte, error) {
 	if n <= 0 || n > maxMapBytes {
 		return nil, fmt.Errorf("arena: cannot map %d bytes", n)
@@ -40,8 +43,11 @@ func Map(n int) ([]byte, error) {
 func mapFresh(n int) ([]byte, error) {
 	size := roundUp(n, pageBytes)
 	b, err := mapMemory(size)
+	if err != nil && kept.dropAll() {
+		b, err = mapMemory(size)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("arena: map %d bytes: %w", size, err)
+		return nil, fmt.Errorf("%w: map %d bytes: %w", ErrNoMemory, size, err)
 	}
 	mapped.Add(int64(size))
 	return b, nil

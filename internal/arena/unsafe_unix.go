@@ -57,3 +57,9 @@ func mapExactly(size int) ([]byte, error) {
 func unmapMemory(b []byte) error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
 }
+
+// available reports whether the system would give n bytes more.
+func available(n int) bool {
+	b, err := mapExactly(roundUp(n, pageBytes))
+	return err == nil && unmapMemory(b) == nil
+}

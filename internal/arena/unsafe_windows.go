@@ -44,3 +44,9 @@ func releaseMemory(b []byte) bool {
 		windows.SleepEx(1, false)
 	}
 }
+
+// available reports whether the system would give n bytes more.
+func available(n int) bool {
+	b, err := mapMemory(roundUp(n, pageBytes))
+	return err == nil && unmapMemory(b) == nil
+}

@@ -20,7 +20,6 @@ type Cache struct {
 	budget  *arena.Budget
 	dom     *epoch.Domain
 	heap    *arena.Heap
-	soft    int64 // bytes of the budget up to which nothing is evicted
 	flights flights
 	scarce  atomic.Bool // see SetScarce
 
@@ -47,11 +46,10 @@ func New(budget *arena.Budget, dom *epoch.Domain) *Cache {
 		budget: budget,
 		dom:    dom,
 		heap:   arena.NewHeap(budget, arena.ClassPages),
-		soft:   soft(budget.Limit()),
 	}
 	c.heap.Keep(budget.Limit() / preparedDivisor)
 	c.flights.init()
-	c.mu.clock.init(c.soft / 2)
+	c.mu.clock.init(c.soft() / 2)
 	return c
 }
 

@@ -630,3 +630,23 @@ func TestMovedPages(t *testing.T) {
 		}
 	}
 }
+
+// Who gets no memory from the system is helped by pages, at last by all of them, and not for ever; the limit says so.
+func TestPagesGiveWay(t *testing.T) {
+	f := newFixture(t, 64<<20)
+	slots := make([]Slot, 200)
+	for i := range slots {
+		f.get(&slots[i], uint64(i), pageBytes)
+	}
+	before := f.Stats().ResidentBytes
+	if !f.GiveWay(0, 0) || f.Stats().ResidentBytes < before*3/4 {
+		t.Errorf("%d of %d are left of the first", f.Stats().ResidentBytes, before)
+	}
+	tried := 1
+	for f.GiveWay(0, tried) && tried < 100 {
+		tried++
+	}
+	if left := f.Stats().ResidentBytes; tried > giveWays || left > 1<<20 || f.b.Limit() >= before {
+		t.Errorf("after %d tries %d are left, the limit is %d", tried, left, f.b.Limit())
+	}
+}

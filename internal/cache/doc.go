@@ -66,7 +66,10 @@
 // is there to cover that time; when it is used up, Fill yields the processor a few
 // times to let readers out. A read never fails because of the budget: if all pages
 // are pinned, or a reader stays inside for long, it is exceeded, Stats.Overcommits
-// counts it, and the excess goes back to the system as soon as pages are freed.
+// counts it, and the excess goes back to the system as soon as pages are freed. Where
+// the system gives less than the budget the heap lowers that while there is still some;
+// who needs memory for something else has pages give way (GiveWay), at most five times,
+// a 16th of them at first and at last all.
 //
 // # Concurrency
 //

@@ -17,7 +17,7 @@ func (c *Cache) Prepare(p *Page, size int, fill func(dst []byte)) *Page {
 	if size == 0 || c.prepared.Load()+int64(size) > limit/preparedDivisor {
 		return nil
 	}
-	b, err := c.heap.AllocWithin(size, c.soft-limit/untakenDivisor)
+	b, err := c.heap.AllocWithin(size, c.soft()-limit/untakenDivisor)
 	if err != nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (c *Cache) Prepare(p *Page, size int, fill func(dst []byte)) *Page {
 // goOn says no. Trim gives back what nothing was put into.
 func (c *Cache) Ready(n int64, goOn func() bool) {
 	limit := c.budget.Limit()
-	c.heap.Ready(min(n, limit/preparedDivisor), c.soft-limit/untakenDivisor, goOn)
+	c.heap.Ready(min(n, limit/preparedDivisor), c.soft()-limit/untakenDivisor, goOn)
 }
 
 // Age gives memory back that no page has needed since it was called before.

@@ -57,8 +57,9 @@ func (c *Cache) TakeAhead(n int) bool {
 // GiveAhead takes back a TakeAhead.
 func (c *Cache) GiveAhead(n int) { c.ahead.Add(int64(-n)) }
 
-// soft returns the bytes up to which pages are admitted without evicting.
-func soft(limit int64) int64 {
+// soft returns the bytes of the budget up to which pages are admitted without evicting.
+func (c *Cache) soft() int64 {
+	limit := c.budget.Limit()
 	return limit - max(limit/marginDivisor, min(limit/4, marginFloor))
 }
 
@@ -73,10 +74,30 @@ func (c *Cache) Room(need int64) bool {
 	for try := 0; c.budget.Used()+need-c.heap.Spare() > c.budget.Limit() && c.retiring.Load() > 0 && try < yields; try++ {
 		c.letReadersOut()
 	}
-	if over := c.budget.Used() + need - c.soft; over > 0 {
+	if over := c.budget.Used() + need - c.soft(); over > 0 {
 		c.heap.Scavenge(over)
 	}
 	return c.budget.Used()+need <= c.budget.Limit()
+}
+
+// giveWays is how often GiveWay evicts before there is nothing left: a 16th first, and at last everything.
+const giveWays = 5
+
+// Cramped reports whether the system gives less than need bytes and some for others: pages should give way.
+func (c *Cache) Cramped(need int64) bool { return c.heap.Cramped(need) }
+
+// GiveWay is for somebody whom the system has given no need bytes though there was room in the budget: it lowers the
+// limit and evicts, the more the more often that was tried, and unmaps what is free by then. It reports whether to try
+// again. The caller is outside the epoch.
+func (c *Cache) GiveWay(need int64, tried int) bool {
+	pages := c.budget.UsedBy(arena.ClassPages)
+	if tried >= giveWays || tried > 0 && pages == 0 {
+		return false
+	}
+	c.budget.Lower(c.budget.Used() - pages>>(giveWays-1-tried))
+	c.Room(need)
+	c.heap.Shrink()
+	return true
 }
 
 // allocate returns n bytes, evicting pages as needed. The budget is exceeded
@@ -85,7 +106,7 @@ func (c *Cache) allocate(n int) ([]byte, error) {
 	if n == 0 {
 		return []byte{}, nil
 	}
-	b, err := c.heap.AllocWithin(n, c.soft)
+	b, err := c.heap.AllocWithin(n, c.soft())
 	if errors.Is(err, arena.ErrNoRoom) {
 		c.evictFor(int64(n))
 		b, err = c.heap.AllocWithin(n, c.budget.Limit())
@@ -134,7 +155,7 @@ func (c *Cache) evictFor(need int64) {
 func (c *Cache) unlinkVictims(need int64) (victims unlinked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	over := c.budget.Used() + need - c.soft - c.heap.Spare() - c.retiring.Load()
+	over := c.budget.Used() + need - c.soft() - c.heap.Spare() - c.retiring.Load()
 	for over > 0 {
 		p := c.mu.clock.victim()
 		if p == nil {

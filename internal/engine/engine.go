@@ -120,7 +120,7 @@ func (e *Engine) wakeBackground() {
 // publish replaces the current state. Holder of commit.mu only.
 func (e *Engine) publish(rs *tree.State) {
 	e.commit.sealed.Signal()
-	e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
+	e.pages.SetScarce(rs.RawBytes() > e.budget.Limit())
 	e.Publish(rs)
 }
 

@@ -125,7 +125,7 @@ func (e *Engine) openReadOnly() error {
 	e.follower = &follow.Follower{
 		FS: e.cfg.FS, Dir: e.cfg.Dir, Timeout: e.cfg.LockTimeout, View: &e.View, Tables: e.tables, Buffers: e.buffers, Emit: e.events.Emit,
 		Tell: func(rs *tree.State) {
-			e.pages.SetScarce(rs.RawBytes() > e.cfg.Memory)
+			e.pages.SetScarce(rs.RawBytes() > e.budget.Limit())
 			e.indexer.Wake()
 		},
 	}

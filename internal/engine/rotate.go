@@ -76,7 +76,7 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	sealed, letGo := e.oldestSealed(), c.letGo
 	err := e.prepareSpare(need, count, false)
 	switch {
-	case !errors.Is(err, base.ErrNoSpace) || e.flushErr != nil:
+	case !errors.Is(err, base.ErrNoSpace) && !errors.Is(err, arena.ErrNoMemory) || e.flushErr != nil:
 		return false, err
 	case sealed != nil || e.oldestSealed() != nil: // memtables that wait for the store to rest hold space, or did when the spare was tried
 		return false, e.awaitFlush()
@@ -105,7 +105,7 @@ func (e *Engine) awaitFlush() (err error) {
 func (e *Engine) crowded(need, count int) bool {
 	rs := e.State()
 	n := len(rs.Layers)
-	return n > 1 && e.memtablesFull(need, count, e.cfg.MemtableLimit(n, rs.BulkyLayers()))
+	return n > 1 && e.memtablesFull(need, count, min(e.cfg.MemtableLimit(n, rs.BulkyLayers()), e.budget.Limit()/2))
 }
 
 // memtablesFull reports whether memtables, with a spare for need bytes and count

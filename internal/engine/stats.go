@@ -23,7 +23,7 @@ func (e *Engine) Stats() (s report.Stats) {
 // statsOf returns statistics of the state, which stays while it is looked at.
 func (e *Engine) statsOf(rs *tree.State) report.Stats {
 	s := report.Stats{
-		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.cfg.Memory,
+		Seq: e.Visible(), MemoryUsed: e.budget.Used(), MemoryLimit: e.budget.Limit(),
 		Memtables: e.budget.UsedBy(arena.ClassMemtable), Pages: e.budget.UsedBy(arena.ClassPages),
 		PointIndexes: e.budget.UsedBy(arena.ClassIndex), Flushes: e.events.Flushes.Load(), Compactions: e.events.Compactions.Load(),
 		CommittedBytes: e.events.CommittedBytes.Load(), FlushedBytes: e.flushed(),

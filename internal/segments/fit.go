@@ -21,6 +21,9 @@ type Fit struct {
 // MakeFitting makes a segment as planned, by f.Make, or one that takes less; where that finds no space either, by Maker.Make.
 func (m *Maker) MakeFitting(p Plan, f Fit) (*tree.Memory, error) {
 	least := (f.Need + 4095) &^ 4095
+	for m.Budget.Limit() < m.Memory && p.Size > max(int(m.Budget.Limit()/16), tree.MinSegment, 2*least) { // the system gives less
+		p.Size, p.Records = p.Size/2&^4095, max(p.Records/2, f.Count+tree.MinSegment/1024)
+	}
 	made, err := f.Make(p)
 	if reserve.IsFull(err) {
 		f.Free()

@@ -57,7 +57,19 @@ func (p Plan) mapped() bool { return p.Relaxed || p.Long }
 // caller has the only reference. Everything about it is recorded before it is used, and durable unless
 // it is provisional. Errors: those of the file system and of the manifest; nothing is left of the
 // segment then but, perhaps, one that is recorded and empty.
-func (m *Maker) Make(p Plan) (*tree.Memory, error) {
+func (m *Maker) Make(p Plan) (made *tree.Memory, err error) {
+	need := int64(p.Size + tree.IndexBytes(p.Size, p.Records))
+	if m.Pages.Cramped(need) {
+		m.Pages.GiveWay(need, 0)
+	}
+	made, err = m.make(p)
+	for tried := 0; errors.Is(err, arena.ErrNoMemory) && m.Pages.GiveWay(need, tried); tried++ {
+		made, err = m.make(p)
+	}
+	return made, err
+}
+
+func (m *Maker) make(p Plan) (*tree.Memory, error) {
 	m.awaitMemory(p.Size, tree.IndexBytes(p.Size, p.Records), p.mapped())
 	return m.Buffers.Memory(p.Size, p.Records, !m.Hurry(), func(buffer func() ([]byte, error)) (*wal.Segment, error) {
 		seg, err := m.segment(p, buffer)

@@ -1,0 +1,78 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// denyMemory lets the process have no more than n bytes beside what it has, until the test ends or give is called.
+func denyMemory(t *testing.T, n uint64) (give func()) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmData:")
+	var data uint64 // KiB
+	if _, err := fmt.Sscan(after, &data); err != nil {
+		t.Fatal(err)
+	}
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_DATA, &before); err != nil {
+		t.Fatal(err)
+	}
+	give = func() { unix.Setrlimit(unix.RLIMIT_DATA, &before) }
+	t.Cleanup(give)
+	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: data<<10 + n, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	return give
+}
+
+// fillDenied allocates pages until there is an error, which it returns.
+func fillDenied(h *Heap, limit int64) (pages [][]byte, err error) {
+	for range 10_000 {
+		b, err := h.AllocWithin(64<<10, limit)
+		if err != nil {
+			return pages, err
+		}
+		pages = append(pages, b)
+	}
+	return pages, nil
+}
+
+// What the system does not give is no room, as what the limit does not allow, so that whoever can makes some.
+func TestHeapWhereTheSystemGivesNoMore(t *testing.T) {
+	if !CanDetach {
+		t.Skip("memory is of the Go heap")
+	}
+	const limit = 600 << 20
+	noLeak(t)
+	b := NewBudget(limit)
+	h := NewHeap(b, ClassPages)
+	give := denyMemory(t, 48<<20)
+	pages, err := fillDenied(h, limit)
+	large, errLarge := h.AllocWithin(16<<20, limit)
+	any, errAny := h.Alloc(16 << 20)
+	give()
+	if !errors.Is(err, ErrNoRoom) || !errors.Is(errLarge, ErrNoRoom) {
+		t.Errorf("%d pages, then %v; a large one: %v", len(pages), err, errLarge)
+	}
+	if errAny == nil || errors.Is(errAny, ErrNoRoom) {
+		t.Errorf("at any price: %v", errAny)
+	}
+	for _, page := range append(pages, large, any) {
+		if page != nil {
+			mustFree(t, h, page)
+		}
+	}
+	h.check(t)
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
