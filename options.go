@@ -90,8 +90,10 @@ type Options struct {
 	// copies they asked for, memtables and pages an idle iterator stands on, and the tables of a
 	// large transaction's writes that its iterators have from when they were made. Up
 	// to 64 MiB stay for a second after Close, for the next store of the process. Default: a quarter of what the
-	// process may use (physical memory or control group), 512 MiB where the system does
-	// not say (Windows and the BSDs), and no more than that with 32 bit. Least: 1 MiB.
+	// process may use (physical memory, control group or, on Linux, RLIMIT_AS and RLIMIT_DATA), 512 MiB where
+	// the system does not say (Windows and the BSDs), and no more than that with 32 bit. Least: 1 MiB. It
+	// must fit into what the system gives the process, with 32 bit into the addresses that are free: where
+	// it does not the store takes less (Stats.MemoryLimit), and the Go runtime may find none (docs/LIMITS.md).
 	Memory int64
 
 	// Compression of tables. A store may change it from one Open to the next.

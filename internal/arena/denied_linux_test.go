@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +75,28 @@ func TestHeapWhereTheSystemGivesNoMore(t *testing.T) {
 	h.check(t)
 	if err := h.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the process may have of its own is one of the limits, and none is where there is none.
+func TestProcessLimits(t *testing.T) {
+	for _, what := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var before unix.Rlimit
+		if err := unix.Getrlimit(what, &before); err != nil {
+			t.Fatal(err)
+		}
+		had := len(processLimits())
+		const limit = 1 << 50
+		if before.Cur != unix.RLIM_INFINITY || before.Max != unix.RLIM_INFINITY {
+			t.Skip("there is a limit already")
+		}
+		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: before.Max}); err != nil {
+			t.Fatal(err)
+		}
+		got := processLimits()
+		unix.Setrlimit(what, &before)
+		if len(got) != had+1 || !slices.Contains(got, limit) {
+			t.Errorf("limits %v, want %d among them", got, int64(limit))
+		}
 	}
 }

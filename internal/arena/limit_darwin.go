@@ -11,3 +11,5 @@ func physicalMemory() int64 {
 }
 
 func groupLimits() []int64 { return nil }
+
+func processLimits() []int64 { return nil }

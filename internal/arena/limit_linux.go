@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -41,6 +42,17 @@ func groupLimits() []int64 {
 			if dir == "/" || dir == "." {
 				break
 			}
+		}
+	}
+	return limits
+}
+
+// processLimits returns the limits of addresses and of private memory of this process.
+func processLimits() (limits []int64) {
+	for _, what := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var l unix.Rlimit
+		if unix.Getrlimit(what, &l) == nil && l.Cur < math.MaxInt64 { // else there is none
+			limits = append(limits, int64(l.Cur))
 		}
 	}
 	return limits
