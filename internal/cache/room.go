@@ -83,8 +83,10 @@ func (c *Cache) Room(need int64) bool {
 // giveWays is how often GiveWay evicts before there is nothing left: a 16th first, and at last everything.
 const giveWays = 5
 
-// Cramped reports whether the system gives less than need bytes and some for others: pages should give way.
-func (c *Cache) Cramped(need int64) bool { return c.heap.Cramped(need) }
+// Cramped reports whether there are pages that should give way, since the system gives less than need bytes and some for others.
+func (c *Cache) Cramped(need int64) bool {
+	return c.budget.UsedBy(arena.ClassPages) > 0 && c.heap.Cramped(need)
+}
 
 // GiveWay is for somebody whom the system has given no need bytes though there was room in the budget: it lowers the
 // limit and evicts, the more the more often that was tried, and unmaps what is free by then. It reports whether to try
