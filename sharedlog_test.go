@@ -2,7 +2,9 @@ package cairn_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 type sharedLogs struct {
 	*memfs.FS
 	shared atomic.Pointer[map[string]bool]
+	begun  sync.Map // logs that were written to, by name
 }
 
 func (f *sharedLogs) Create(name string) (vfs.File, error) {
@@ -27,16 +30,21 @@ func (f *sharedLogs) Create(name string) (vfs.File, error) {
 	return file, err
 }
 
-// logs returns the logs that are there.
-func (f *sharedLogs) logs(t *testing.T) map[string]bool {
-	names, err := f.List("/db")
-	check(t, err)
+// SyncDir takes its time: who copies the directory meanwhile has a part in what is still to become a segment.
+func (f *sharedLogs) SyncDir(dir string) error {
+	time.Sleep(5 * time.Millisecond)
+	return f.FS.SyncDir(dir)
+}
+
+// logs returns the logs that are there, with their headers.
+func (f *sharedLogs) logs() map[string]bool {
 	logs := map[string]bool{}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			logs["/db/"+name] = true
+	f.begun.Range(func(name, _ any) bool {
+		if _, err := f.Stat(name.(string)); err == nil {
+			logs[name.(string)] = true
 		}
-	}
+		return true
+	})
 	return logs
 }
 
@@ -49,6 +57,9 @@ type sharedFile struct {
 func (f *sharedFile) WriteAt(p []byte, off int64) (int, error) {
 	if shared := f.fs.shared.Load(); shared != nil && (*shared)[f.name] {
 		return 0, vfs.ErrNoSpace
+	}
+	if strings.HasSuffix(f.name, ".log") {
+		defer f.fs.begun.Store(f.name, nil)
 	}
 	return f.File.WriteAt(p, off)
 }
@@ -63,9 +74,9 @@ func TestFullDiskWithSharedLogs(t *testing.T) {
 		for i := range c.puts {
 			check(t, db.Put(fmt.Append(nil, "before", i), noise(1000)))
 		}
-		shared := m.logs(t)
-		for start := time.Now(); len(shared) < c.logs && time.Since(start) < 10*time.Second; shared = m.logs(t) {
-			time.Sleep(time.Millisecond) // the keeper makes the next one
+		shared := m.logs()
+		for start := time.Now(); len(shared) < c.logs && time.Since(start) < 10*time.Second; shared = m.logs() {
+			runtime.Gosched() // the keeper makes the next one
 		}
 		m.shared.Store(&shared)
 		m.SetCapacity(m.Used())

@@ -322,9 +322,13 @@ func (e *Engine) forget(good uint64) {
 // disk, that of the spare may not either: the segment is a new one, of what was put aside if need be, as one for deletes.
 func (e *Engine) resume(full bool) error {
 	c := &e.commit
-	for tries := 0; c.spare == nil || full && tries == 0; tries++ {
+	for lent := 0; c.spare == nil || full; {
+		full = full && c.preparing // it waits for what somebody makes then, which is no newer
 		err := e.prepareSpare(0, 0, false)
-		if err != nil && (tries == mostLent || !reserve.IsFull(err) || !e.lend()) {
+		if err == nil {
+			continue
+		}
+		if lent++; lent > mostLent || !reserve.IsFull(err) || !e.lend() {
 			return err
 		}
 	}
