@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -252,6 +253,15 @@ func fullPipe(t *testing.T) *os.File {
 	return w
 }
 
+// writesToPipe reports whether a process waits for room in a pipe, as far as the system tells: Linux does.
+func writesToPipe(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/wchan", pid))
+	return slices.ContainsFunc(threads, func(name string) bool {
+		in, _ := os.ReadFile(name)
+		return bytes.HasSuffix(in, []byte("pipe_write"))
+	})
+}
+
 // A signal ends whatever waits for a reader, also what prints when the store is closed or where there is none, and what cannot say
 // how it failed. It was so only as long as a store was open to be read. What was committed is said to be done.
 func TestInterruptWhateverWaitsForAReader(t *testing.T) {
@@ -286,7 +296,11 @@ func TestInterruptWhateverWaitsForAReader(t *testing.T) {
 	begin(fmt.Sprintf(done, "put"), true, "put", "--json", put, "k", "v")
 	begin(fmt.Sprintf(done, "delete"), true, "delete", "--json", deleted, "k")
 	begin("", false, "put", "--json", newStore(t), "k", "v")
-	time.Sleep(time.Second) // until they wait
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+		if !slices.ContainsFunc(all, func(b blocked) bool { return !writesToPipe(b.cmd.Process.Pid) }) {
+			break
+		}
+	}
 	for _, b := range all {
 		b.cmd.Process.Signal(os.Interrupt)
 	}
