@@ -28,7 +28,29 @@ func TestReadsAndCommitsWhereTheSystemGivesLessThanMemory(t *testing.T) {
 	}
 }
 
+// TestDefaultMemoryOfALimitedProcess: where Memory is not given it is a quarter of what RLIMIT_DATA allows, at most.
+func TestDefaultMemoryOfALimitedProcess(t *testing.T) {
+	if got := said(t, child(t, "limited", t.TempDir())); got != "done" {
+		t.Errorf("the child said: %s", got)
+	}
+}
+
 func init() {
+	children["limited"] = func(dir string) error {
+		const more = 256 << 20 // than the process has
+		if err := denyMemory(more); err != nil {
+			return err
+		}
+		db, err := cairn.Open(dir, nil)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if limit := db.Stats().MemoryLimit; limit > more {
+			return fmt.Errorf("the default is %d bytes", limit)
+		}
+		return nil
+	}
 	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
 		children["denied "+durability.String()] = func(dir string) error { return useDenied(dir, durability) }
 	}

@@ -50,7 +50,7 @@ func fillDenied(h *Heap, limit int64) (pages [][]byte, err error) {
 // What the system does not give is no room, as what the limit does not allow, so that whoever can makes some.
 func TestHeapWhereTheSystemGivesNoMore(t *testing.T) {
 	if !CanDetach {
-		t.Skip("memory is of the Go heap")
+		t.Skip("NOT TESTED: a system that gives no more memory: it is of the Go heap here")
 	}
 	const limit = 600 << 20
 	noLeak(t)
@@ -88,7 +88,7 @@ func TestProcessLimits(t *testing.T) {
 		had := len(processLimits())
 		const limit = 1 << 50
 		if before.Cur != unix.RLIM_INFINITY || before.Max != unix.RLIM_INFINITY {
-			t.Skip("there is a limit already")
+			t.Skip("NOT TESTED: the limits of the process: there is one already")
 		}
 		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: before.Max}); err != nil {
 			t.Fatal(err)
