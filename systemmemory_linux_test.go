@@ -30,13 +30,13 @@ func TestReadsAndCommitsWhereTheSystemGivesLessThanMemory(t *testing.T) {
 
 // TestDefaultMemoryOfALimitedProcess: where Memory is not given it is a quarter of what RLIMIT_DATA allows, at most.
 func TestDefaultMemoryOfALimitedProcess(t *testing.T) {
-	if got := said(t, child(t, "limited", t.TempDir())); got != "done" {
+	if got := said(t, child(t, "default of Memory", t.TempDir())); got != "done" {
 		t.Errorf("the child said: %s", got)
 	}
 }
 
 func init() {
-	children["limited"] = func(dir string) error {
+	addChild("default of Memory", func(dir string) error {
 		const more = 256 << 20 // than the process has
 		if err := denyMemory(more); err != nil {
 			return err
@@ -50,9 +50,9 @@ func init() {
 			return fmt.Errorf("the default is %d bytes", limit)
 		}
 		return nil
-	}
+	})
 	for _, durability := range []cairn.Durability{cairn.Durable, cairn.Relaxed} {
-		children["denied "+durability.String()] = func(dir string) error { return useDenied(dir, durability) }
+		addChild("denied "+durability.String(), func(dir string) error { return useDenied(dir, durability) })
 	}
 }
 
