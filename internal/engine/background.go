@@ -279,17 +279,9 @@ func (e *Engine) runJob(job *compact.Job, stop func() error) error {
 	if err := e.ensureManifest(); err != nil {
 		return err
 	}
-	start, edit := time.Now(), job.Edit()
-	var tables []*tree.Handle
-	var err error
-	if !job.Move {
-		if tables, err = e.merger.Job(job, stop); err != nil {
-			e.merger.NoteFailed(err)
-			return err
-		}
-	}
-	edit.Added = append(edit.Added, merger.Added(job.OutLevel, job.OutRun, tables)...)
-	if err := e.installWritten(edit, tables, &tree.Check{}); err != nil {
+	start := time.Now()
+	tables, err := e.installer.Job(job, stop)
+	if err != nil {
 		return err
 	}
 	e.deletes.Note(job, tree.SizeOf(tables), e.flushed())

@@ -13,9 +13,9 @@ import (
 	"github.com/cairndb/cairn/internal/config"
 	"github.com/cairndb/cairn/internal/follow"
 	"github.com/cairndb/cairn/internal/indexer"
+	"github.com/cairndb/cairn/internal/installer"
 	"github.com/cairndb/cairn/internal/ledger"
 	"github.com/cairndb/cairn/internal/logfiles"
-	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/pace"
@@ -41,22 +41,23 @@ type Engine struct {
 
 	follower *follow.Follower // nil: the store is not read-only
 
-	budget  *arena.Budget
-	buffers *tree.Buffers
-	pages   *cache.Cache
-	tables  *tablefiles.Files
-	merger  merger.Merger
-	indexer indexer.Indexer
-	walked  compact.Walked
-	writes  recycle.Buffer  // of the last large transaction
-	fitting compact.Fitting // guarded by merging
-	deletes compact.Account // guarded by merging
-	pace    pace.Pace
-	syncer  pace.Syncer
-	stalled atomic.Int32 // commits that wait for room
-	tight   atomic.Int32 // those of them that wait for room on the disk, which only merges make
-	awaited atomic.Bool  // one has waited since the flush that is under way began
-	pressed atomic.Bool  // one has waited while the flush before was
+	budget    *arena.Budget
+	buffers   *tree.Buffers
+	pages     *cache.Cache
+	tables    *tablefiles.Files
+	merger    merger.Merger
+	indexer   indexer.Indexer
+	installer installer.Installer
+	walked    compact.Walked
+	writes    recycle.Buffer  // of the last large transaction
+	fitting   compact.Fitting // guarded by merging
+	deletes   compact.Account // guarded by merging
+	pace      pace.Pace
+	syncer    pace.Syncer
+	stalled   atomic.Int32 // commits that wait for room
+	tight     atomic.Int32 // those of them that wait for room on the disk, which only merges make
+	awaited   atomic.Bool  // one has waited since the flush that is under way began
+	pressed   atomic.Bool  // one has waited while the flush before was
 	drowsiness
 	asleep atomic.Bool // the compactor looks seldom: who begins a segment wakes it
 
@@ -68,7 +69,6 @@ type Engine struct {
 	segments segments.Maker
 
 	// Guarded by commit.mu.
-	handles    tree.Handles
 	flushErr   error  // why the last attempt to flush failed
 	flushTries uint64 // how many have ended
 	mergeTries uint64 // how many compactions have ended, or were not found, that a commit may have waited for
@@ -100,11 +100,6 @@ func (e *Engine) path(t base.FileType, num uint64) string {
 	return base.FilePath(e.cfg.Dir, t, num)
 }
 
-// newState makes a State. commit.mu is held.
-func (e *Engine) newState(layers []*tree.Layer, v *manifest.Version) *tree.State {
-	return tree.NewState(layers, v, e.handles.Of)
-}
-
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -117,11 +112,18 @@ func (e *Engine) wakeBackground() {
 	e.commit.wakeAll()
 }
 
-// publish replaces the current state. Holder of commit.mu only.
-func (e *Engine) publish(rs *tree.State) {
+// publishing is called before a State is published. commit.mu is held.
+func (e *Engine) publishing(rs *tree.State) {
 	e.commit.sealed.Signal()
 	e.pages.SetScarce(rs.RawBytes() > e.budget.Limit())
-	e.Publish(rs)
+}
+
+// closeTable closes a table nobody reads any more.
+func (e *Engine) closeTable(h *tree.Handle) {
+	h.Reader.Close()
+	h.Closed.Store(true)
+	signal(e.wake)
+	e.indexer.Wake() // its point index has made room
 }
 
 // What transactions, which are a layer of their own, need of the engine.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/merger"
 	"github.com/cairndb/cairn/internal/report"
 	"github.com/cairndb/cairn/internal/reserve"
 	"github.com/cairndb/cairn/internal/tree"
@@ -25,9 +23,9 @@ func (e *Engine) flushOldest() (did bool, err error) {
 	}
 	e.pressed.Store(e.awaited.Swap(false))
 	start, long := time.Now(), e.State().LargestMemory() > int64(e.cfg.SegmentLimit())
-	tables, err := e.flushLayers(layers)
+	tables, err := e.installer.Flush(layers)
 	if n := len(layers); n > 1 && reserve.IsFull(err) {
-		tables, err = e.flushLayers(layers[n-1:]) // for one there is space put aside
+		tables, err = e.installer.Flush(layers[n-1:]) // for one there is space put aside
 	}
 	if err != nil {
 		return true, fmt.Errorf("flush: %w", err)
@@ -100,30 +98,3 @@ func (e *Engine) undecided(m *tree.Memory) bool {
 // oldestSealed returns the oldest layer nothing is appended to any more.
 // commit.mu is held.
 func (e *Engine) oldestSealed() *tree.Layer { return e.State().OldestSealed(e.commit.mem) }
-
-// flushLayers writes memtables, the newest first, to one run of level 0, or installs the tables of a
-// large transaction there: as many runs as it had private ones, told apart by their sequences.
-func (e *Engine) flushLayers(layers []*tree.Layer) (tables []*tree.Handle, err error) {
-	edit, check := &manifest.Edit{}, &tree.Check{Layers: layers}
-	defer check.Wait()
-	oldest := layers[len(layers)-1]
-	if oldest.Mem == nil {
-		edit.IngestedThrough, edit.LastSeq = oldest.Seq, oldest.Seq
-		tables = oldest.Tables()
-		for _, h := range tables {
-			edit.Added = append(edit.Added, manifest.Added{Run: h.Meta.GlobalSeq, Table: h.Meta})
-		}
-		return tables, e.install(edit, tables, check)
-	}
-	var mems []*tree.Memory
-	for _, l := range layers {
-		if mems = append(mems, l.Mem); l.Mem.Len() > 0 { // else its base may come from commits that failed
-			edit.LastSeq = max(edit.LastSeq, l.Mem.LastSeq())
-		}
-	}
-	if tables, err = e.merger.Flush(mems, e.State(), oldest, check.Begin); err != nil {
-		return nil, err
-	}
-	edit.Added = merger.Added(0, max(edit.LastSeq, 1), tables)
-	return tables, e.installWritten(edit, tables, check)
-}

@@ -76,9 +76,9 @@ func (e *Engine) appendIngest(w *Write, runs []*tree.Run, tables []*tree.Handle)
 		tree.Keep(runs)
 		tree.HandOver(runs, tables)
 		e.tables.Private.Bytes.Add(-tree.SizeOf(tables))
-		e.handles.Add(tables)
+		e.installer.Handles.Add(tables)
 		rs := e.State()
-		e.publish(e.newState(rs.WithBelow(mem, l), rs.Version))
+		e.installer.Publish(rs.WithBelow(mem, l), rs.Version)
 	}, Failed: func(err error) {
 		tablefiles.CloseAll(tables)
 		if errors.Is(err, base.ErrCommitUnknown) { // a frame in the log may name them

@@ -45,15 +45,7 @@ func (e *Engine) mergeAll(sealed *tree.State, effort tablefiles.Effort) (bool, e
 		return false, nil // piece by piece without that
 	}
 	start := time.Now()
-	check := &tree.Check{Layers: sealed.Layers}
-	defer check.Wait()
-	tables, edit, err := e.merger.All(sealed, closing, effort, func() error { return e.mergeMayGoOn(closing) }, check.Begin)
-	if err == nil {
-		err = e.installWritten(edit, tables, check)
-	}
-	if err != nil {
-		e.merger.NoteFailed(err)
-	}
+	tables, err := e.installer.All(sealed, closing, effort, func() error { return e.mergeMayGoOn(closing) })
 	switch {
 	case reserve.IsFull(err):
 		e.restShort.Store(true)

@@ -15,6 +15,7 @@ import (
 	"github.com/cairndb/cairn/internal/directory"
 	"github.com/cairndb/cairn/internal/follow"
 	"github.com/cairndb/cairn/internal/indexer"
+	"github.com/cairndb/cairn/internal/installer"
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/pace"
@@ -41,7 +42,7 @@ func Open(cfg config.Config) (*Engine, error) {
 
 func newEngine(cfg config.Config) *Engine {
 	e := &Engine{
-		cfg: cfg, budget: arena.NewBudget(cfg.Memory), handles: tree.Handles{},
+		cfg: cfg, budget: arena.NewBudget(cfg.Memory),
 		wake: make(chan struct{}, 1), wakeMerge: make(chan struct{}, 1), wakeFlush: make(chan struct{}, 1),
 	}
 	e.events.Logger, e.events.OnEvent = cfg.Logger, cfg.OnEvent
@@ -74,6 +75,12 @@ func newEngine(cfg config.Config) *Engine {
 	e.commit.shape.Relaxed = cfg.Relaxed
 	e.commit.cond, e.commit.sealed = sync.NewCond(&e.commit.mu), sync.NewCond(&e.commit.mu)
 	e.commit.log.Commits, e.commit.log.Ledger, e.commit.log.Poison = &e.commit.mu, &e.ledger, e.poisonNow
+	e.installer = installer.Installer{
+		View: &e.View, Merger: &e.merger, Indexer: &e.indexer, Ledger: &e.ledger, Logs: &e.logs, Obsolete: &e.obsolete,
+		Commits: &e.commit.mu, Changed: e.commit.cond, Log: &e.commit.log, Poison: e.poisonNow,
+		Refusal: e.refuseEdit, Closing: func() bool { return e.commit.closing }, Uses: e.commit.hasSegment, Publishing: e.publishing,
+		Handles: tree.Handles{},
+	}
 	e.commit.queue.Lock, e.commit.queue.Changed, e.commit.queue.Log = &e.commit.mu, e.commit.cond, &round{Engine: e}
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e
@@ -177,7 +184,7 @@ func (e *Engine) start(state *manifest.State, names []string) {
 	e.ledger.Start(state, manifest.FirstFreeNum(names, state))
 	e.tables.Store, e.logs.Store = state.Store, state.Store
 	e.commit.nextSeq = state.LastSeq + 1
-	e.publish(e.newState(nil, state.Version))
+	e.installer.Publish(nil, state.Version)
 }
 
 // load makes the engine what the manifest and the log say. names are those in the directory.
@@ -217,7 +224,7 @@ func (e *Engine) openTables(state *manifest.State) error {
 		metas = append(metas, meta)
 	}
 	opened, err := e.tables.OpenAll(metas)
-	e.handles.Add(opened)
+	e.installer.Handles.Add(opened)
 	return err
 }
 
@@ -227,7 +234,7 @@ func (e *Engine) giveBack() error {
 	e.background.Wait()
 	e.closeSegments()
 	e.Drop()
-	errs := e.handles.Close()
+	errs := e.installer.Handles.Close()
 	if e.follower != nil {
 		errs = append(errs, e.follower.Close())
 	}

@@ -59,7 +59,7 @@ func TestTablesAreOpenedSideBySide(t *testing.T) {
 	meeting := &meetingFS{FS: cfg.FS, met: make(chan bool)}
 	cfg.FS = meeting
 	e = mustOpen(t, cfg)
-	tables := len(e.handles)
+	tables := len(e.installer.Handles)
 	if err := e.Close(); err != nil || tables < 4 {
 		t.Fatalf("%d tables, %v", tables, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/cairndb/cairn/internal/manifest"
 	"github.com/cairndb/cairn/internal/recovery"
 	"github.com/cairndb/cairn/internal/report"
-	"github.com/cairndb/cairn/internal/tree"
 )
 
 // recover brings the store to the state of its last durable commit, or beyond.
@@ -17,9 +16,9 @@ func (e *Engine) recover(names []string) error {
 	start := time.Now()
 	log := e.recoveryLog()
 	err := log.Run(names)
-	e.handles.Add(append(log.Opened, log.Written...))
+	e.installer.Handles.Add(append(log.Opened, log.Written...))
 	if err != nil {
-		e.giveUp(log.Written, err)
+		e.installer.GiveUp(log.Written, err)
 		return err
 	}
 	e.commit.nextSeq = log.NextSeq
@@ -30,7 +29,7 @@ func (e *Engine) recover(names []string) error {
 		return err
 	}
 	e.ledger.Opened = state
-	e.publish(e.newState(nil, state.Version))
+	e.installer.Publish(nil, state.Version)
 	e.recovery.Duration = max(time.Since(start), 1) // also where the clock is coarse: there was one
 	e.events.Emit(report.Event{Kind: report.EventRecovery, Done: log.Total, Total: log.Total, Duration: e.recovery.Duration})
 	return nil
@@ -63,13 +62,4 @@ func (e *Engine) recoveryLog() *recovery.Log {
 		},
 		State: e.ledger.Opened,
 	}
-}
-
-// giveUp takes back the tables of a recovery that failed with err: on a full disk
-// a failed Open must not make things worse.
-func (e *Engine) giveUp(written []*tree.Handle, err error) {
-	for _, h := range written {
-		delete(e.handles, h.Meta.Num)
-	}
-	e.merger.Withdraw(written, err)
 }

@@ -50,7 +50,7 @@ func (e *Engine) holdsLittle(more int64) bool {
 // none is needed, and puts it aside if not: then look again. What only deletes goes on without. commit.mu is held; it may be let
 // go of.
 func (e *Engine) secured(w *Write) (bool, error) {
-	if e.covered(0, int64(w.Bytes)) || w.fewDeletes() && (e.diskFull() || e.commit.bare()) {
+	if e.covered(0, int64(w.Bytes)) || w.fewDeletes() && (e.diskFull() || e.bare()) {
 		return true, nil
 	}
 	ok, err := e.secure(0, int64(w.Bytes))
@@ -66,8 +66,8 @@ func (e *Engine) covered(segment, more int64) bool {
 	return e.reserve.Holds(max(e.State().LargestMemory(), segment)) || e.holdsLittle(more)
 }
 
-// bare reports whether space could not be put aside, and nothing was let go of since. mu is held.
-func (c *committer) bare() bool { return c.triedAt == c.letGo+1 }
+// bare reports whether space could not be put aside, and nothing was let go of since. commit.mu is held.
+func (e *Engine) bare() bool { return e.commit.triedAt == e.installer.LetGo+1 }
 
 // secure is secured where so many bytes more come to the active memtable, or to one of a segment of so many bytes.
 func (e *Engine) secure(segment, more int64) (bool, error) {
@@ -91,7 +91,7 @@ func (e *Engine) secure(segment, more int64) (bool, error) {
 	if err == nil {
 		return false, nil
 	}
-	c.triedAt = c.letGo + 1
+	c.triedAt = e.installer.LetGo + 1
 	if !reserve.IsFull(err) {
 		return false, err
 	}

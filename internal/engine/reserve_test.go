@@ -287,7 +287,7 @@ func TestRoomIsAboutToBe(t *testing.T) {
 	for c.preparing {
 		c.cond.Wait()
 	}
-	c.edited++
+	e.installer.Edited++
 	c.mu.Unlock()
 	disk.SetCapacity(disk.Used())
 	done := make(chan error)
@@ -299,7 +299,7 @@ func TestRoomIsAboutToBe(t *testing.T) {
 	}
 	disk.SetCapacity(0)
 	c.mu.Lock()
-	c.letGo++
+	e.installer.LetGo++
 	c.cond.Broadcast()
 	c.mu.Unlock()
 	if err := <-done; err != nil {

@@ -96,14 +96,14 @@ func (e *Engine) rest(seq uint64) {
 		e.dropSpare(spare)
 		e.prepared()
 		if empty { // everything was merged for scans, and the spare kept
-			e.endLog()
+			e.installer.EndLog()
 		}
 	}
 	switch {
 	case hollow:
 		sealed.Unref()
 		if did, err := e.flushOldest(); !did && err == nil {
-			e.endLog() // the flusher was there before the spare was gone
+			e.installer.EndLog() // the flusher was there before the spare was gone
 		}
 		e.tidy(true)
 	case empty:
@@ -223,7 +223,7 @@ func (e *Engine) mergeForScans() bool {
 func (e *Engine) tidy(atOnce bool) {
 	c := &e.commit
 	c.mu.Lock()
-	busy := c.mem != nil || c.spare != nil || c.preparing
+	busy := c.hasSegment()
 	c.mu.Unlock()
 	if busy {
 		return

@@ -106,7 +106,7 @@ func (e *Engine) flushesEnded() (tries uint64, all bool) {
 	c := &e.commit
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return e.flushTries, !c.flushing && !c.preparing && e.oldestSealed() == nil && c.edited == c.letGo
+	return e.flushTries, !c.flushing && !c.preparing && e.oldestSealed() == nil && e.installer.Edited == e.installer.LetGo
 }
 
 // mergeAwaited is compactOnce where commits wait for it. They learn how it went: whether something was merged.

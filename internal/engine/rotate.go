@@ -73,16 +73,16 @@ func (e *Engine) readySpare(need, count int) (bool, error) {
 	if c.spare != nil && c.spare.Seg.Provisional() { // too small. An empty segment costs less than to give it up, which takes a sync
 		e.rotate(c.lastEnd())
 	}
-	sealed, letGo := e.oldestSealed(), c.letGo
+	sealed, letGo := e.oldestSealed(), e.installer.LetGo
 	err := e.prepareSpare(need, count, false)
 	switch {
 	case !errors.Is(err, base.ErrNoSpace) && !errors.Is(err, arena.ErrNoMemory) || e.flushErr != nil:
 		return false, err
 	case sealed != nil || e.oldestSealed() != nil: // memtables that wait for the store to rest hold space, or did when the spare was tried
 		return false, e.awaitFlush()
-	case letGo != c.letGo: // so did what is gone since
+	case letGo != e.installer.LetGo: // so did what is gone since
 		return false, nil
-	case c.edited != c.letGo: // or does what is about to go
+	case e.installer.Edited != e.installer.LetGo: // or does what is about to go
 		c.cond.Wait()
 		return false, nil
 	}
@@ -171,7 +171,7 @@ func (e *Engine) rotate(end wal.Position, sum uint32) {
 	if len(rs.Layers) == 0 {
 		e.pace.Burst.Begin()
 	}
-	e.publish(e.newState(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version))
+	e.installer.Publish(append([]*tree.Layer{{Mem: next}}, rs.Layers...), rs.Version)
 	next.Unref() // the state holds it now
 }
 

@@ -78,8 +78,7 @@ type committer struct {
 	ingesting int  // ingest frames whose tables are not in the state yet
 	held      bool // nothing is appended before a commit that was overtaken too often has looked at what came
 
-	triedAt       uint64 // 1 + letGo when space could not be put aside the last time
-	edited, letGo uint64 // edits that are visible, and those after which what is not needed any more was let go of
+	triedAt uint64 // 1 + the installer's LetGo when space could not be put aside the last time
 }
 
 // wakeAll wakes whoever waits, the flusher included: the store stops or has failed.
@@ -87,6 +86,9 @@ func (c *committer) wakeAll() {
 	c.cond.Broadcast()
 	c.sealed.Broadcast()
 }
+
+// hasSegment reports whether there is one that commits may go to, or somebody is making it. mu is held.
+func (c *committer) hasSegment() bool { return c.mem != nil || c.spare != nil || c.preparing }
 
 // refuse returns why no commit is possible now.
 func (e *Engine) refuse() error {
@@ -107,6 +109,15 @@ func (e *Engine) refuse() error {
 
 // errNotShown: readers in other processes see an old state, and are not told (E16).
 var errNotShown = fmt.Errorf("%w: the lock file takes nothing, by which readers see what is committed", base.ErrNoSpace)
+
+// refuseEdit returns why no edit of the manifest may be recorded now, or none that flushes: readers whom a commit is not shown
+// would have tables with it, and without what it replaced. commit.mu is held.
+func (e *Engine) refuseEdit(flush bool) error {
+	if e.commit.failed == nil && flush && !e.shown.Settle() {
+		return errNotShown
+	}
+	return e.commit.failed
+}
 
 // Commit makes w's entries one commit and returns its last sequence once the
 // outcome is known. The error is a *base.ConflictError if w's reads no longer hold.

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/sorted"},
 	{"internal/tablefiles", "internal/report", "internal/view", "internal/ledger", "internal/durability", "internal/logfiles"},
 	{"internal/recovery", "internal/config", "internal/segments", "internal/pace", "internal/merger", "internal/indexer"},
-	{"internal/follow"},
+	{"internal/follow", "internal/installer"},
 	{"internal/engine"},
 	{"internal/txn"},
 	{""},

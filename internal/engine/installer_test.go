@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/cairndb/cairn/internal/base"
+	"github.com/cairndb/cairn/internal/compact"
 	"github.com/cairndb/cairn/internal/config"
-	"github.com/cairndb/cairn/internal/manifest"
-	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
@@ -86,17 +85,20 @@ func TestCommitsDoNotAwaitASegment(t *testing.T) {
 	<-committed
 }
 
+// ofNothing is a job that changes nothing.
+var ofNothing = &compact.Job{Move: true}
+
 // TestRetiredByAnother: while the segment of a memtable that was made a table is being
 // synced, another edit retires it. The file, which could have been used again, was then kept
 // open until Close, with its space, though its name was gone.
 func TestRetiredByAnother(t *testing.T) {
 	for what, another := range map[string]func(*Engine){
 		"a merge": func(e *Engine) {
-			if err := e.install(&manifest.Edit{}, nil, &tree.Check{}); err != nil {
+			if _, err := e.installer.Job(ofNothing, nil); err != nil {
 				t.Error(err)
 			}
 		},
-		"the end of the log": (*Engine).endLog,
+		"the end of the log": func(e *Engine) { e.installer.EndLog() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			fsys := &slowLog{FS: memfs.New(), begun: make(chan struct{}), goingOn: make(chan struct{})}
@@ -142,8 +144,8 @@ func TestPoisonedInstallsNothing(t *testing.T) {
 	}
 	e.poisonNow(syscall.EIO)
 	changes := disk.Add(faultfs.Rule{Kinds: faultfs.Create | faultfs.Write | faultfs.Remove, Name: "[0-9M]*[0-9t]"})
-	if err := e.install(&manifest.Edit{}, nil, &tree.Check{}); !errors.Is(err, base.ErrPoisoned) {
-		t.Errorf("install: %v, want ErrPoisoned", err)
+	if _, err := e.installer.Job(ofNothing, nil); !errors.Is(err, base.ErrPoisoned) {
+		t.Errorf("a job: %v, want ErrPoisoned", err)
 	}
 	if err := e.Compact(t.Context(), nil, nil); !errors.Is(err, base.ErrPoisoned) {
 		t.Errorf("Compact: %v, want ErrPoisoned", err)
