@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,7 +115,7 @@ func TestSerializableOnAFailingDisk(t *testing.T) {
 		return func(r *rand.Rand) *faultfs.Rule {
 			for _, e := range disk.Trace(faultfs.Write) {
 				if e.Offset > 4096 && strings.HasSuffix(e.Name, ".log") { // of a new segment the first write must not fail
-					active = path.Base(e.Name)
+					active = filepath.Base(e.Name)
 				}
 			}
 			disk.StartTrace()

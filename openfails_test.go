@@ -371,7 +371,7 @@ func TestOpenBesideOneThatFails(t *testing.T) {
 	for _, system := range []bool{false, true} {
 		for _, waits := range []bool{false, true} {
 			m := memfs.New()
-			fsys, parent := vfs.FS(m), "/p"
+			fsys, parent := vfs.FS(m), filepath.FromSlash("/p")
 			if system {
 				fsys, parent = vfs.OS(), t.TempDir()
 			} else {

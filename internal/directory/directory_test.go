@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -118,7 +119,7 @@ func TestSyncParents(t *testing.T) {
 		}
 		var synced []string
 		for _, e := range disk.Trace(faultfs.SyncDir) {
-			synced = append(synced, e.Name)
+			synced = append(synced, filepath.ToSlash(e.Name))
 		}
 		if want := []string{"/a/b", "/a", "/"}; !c.want && !slices.Equal(synced, want) {
 			t.Errorf("%d made: synced %v, want %v", c.made, synced, want)
@@ -155,7 +156,7 @@ func TestUnmake(t *testing.T) {
 		}
 		deepest := "/a/b/c/d"
 		for _, err := disk.Stat(deepest); err != nil; _, err = disk.Stat(deepest) {
-			deepest = filepath.Dir(deepest)
+			deepest = path.Dir(deepest)
 		}
 		_, err = disk.Stat("/a/b/c/d/LOCK")
 		if kept := err == nil; deepest != c.left || kept != (deepest == "/a/b/c/d") {
@@ -465,7 +466,7 @@ func TestCleanFails(t *testing.T) {
 		faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: name, Do: faultfs.Fail(fs.ErrPermission)})
 		var again []string
 		err := Clean(faults, "/db", s, names, nil)
-		if !errors.Is(err, fs.ErrPermission) || Later(err, func(path string) { again = append(again, path) }) != nil {
+		if !errors.Is(err, fs.ErrPermission) || Later(err, func(name string) { again = append(again, filepath.ToSlash(name)) }) != nil {
 			t.Errorf("%s cannot be removed: %v", name, err)
 		}
 		if want := []string{"/db/" + name}; !slices.Equal(again, want) && (name != "RESERVE" || again != nil) {
