@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -93,7 +94,7 @@ type takenFS struct {
 
 func (f *takenFS) Remove(name string) error {
 	err := f.FS.Remove(name)
-	if name == "/db/RESERVE" && f.on.Load() {
+	if filepath.ToSlash(name) == "/db/RESERVE" && f.on.Load() {
 		f.SetCapacity(f.Used())
 	}
 	return err

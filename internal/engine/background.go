@@ -211,11 +211,12 @@ func (e *Engine) compactor() {
 	}
 }
 
-// fallAsleep has whoever begins a segment wake the compactor, unless there has been a commit after seq.
+// fallAsleep has whoever begins a segment wake the compactor, unless there has been a commit after seq, or there is one under
+// way, which may have begun a segment and let go of the lock since.
 func (e *Engine) fallAsleep(seq uint64) bool {
 	e.commit.mu.Lock()
 	defer e.commit.mu.Unlock()
-	asleep := e.commit.nextSeq == seq+1
+	asleep := e.commit.nextSeq == seq+1 && e.commit.queue.Inside.Load() == 0
 	e.asleep.Store(asleep)
 	return asleep
 }

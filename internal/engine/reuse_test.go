@@ -3,7 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"path"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -28,7 +28,7 @@ func logs(t *testing.T, fsys *memfs.FS) (all, reused int) {
 		if kind, _ := base.ParseFileName(name); kind != base.FileLog {
 			continue
 		}
-		buf, err := fsys.ReadFile(path.Join("/db", name))
+		buf, err := fsys.ReadFile(filepath.Join("/db", name))
 		if err != nil {
 			continue // removed meanwhile
 		}
@@ -207,7 +207,7 @@ type countedLogs struct {
 
 func (c *countedLogs) Create(name string) (vfs.File, error) {
 	f, err := c.FS.Create(name)
-	if kind, _ := base.ParseFileName(path.Base(name)); err == nil && kind == base.FileLog {
+	if kind, _ := base.ParseFileName(filepath.Base(name)); err == nil && kind == base.FileLog {
 		c.made++
 		c.open.Add(1)
 		f = countedFile{f, &c.open}

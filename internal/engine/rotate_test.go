@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,6 +45,9 @@ func TestNoZerosAheadOfLargeCommits(t *testing.T) {
 	cfg := indexTestConfig(t.TempDir(), 1<<30)
 	cfg.FS, cfg.Relaxed = fsys, false
 	e := mustOpen(t, cfg)
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: a segment is filled with zeros when it is made where the system reserves no space")
+	}
 	for i := range count {
 		if err := commitOne(e, base.KindPut, indexTestKey(i), make([]byte, size)); err != nil {
 			t.Fatal(err)
