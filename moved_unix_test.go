@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cairndb/cairn"
@@ -153,6 +154,51 @@ func renameAndBack(t *testing.T, durability cairn.Durability) {
 	check(t, db.Close())
 	verified(t, name, "a", "1")
 	verified(t, filepath.Join(dir, "other"), "other", "store")
+}
+
+// awayFS calls away the first time that the directory has been synced with a file in it that is to be CURRENT.
+type awayFS struct {
+	vfs.FS
+	away func()
+	gone atomic.Bool
+}
+
+func (f *awayFS) SyncDir(dir string) error {
+	err := f.FS.SyncDir(dir)
+	if made, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(made) > 0 && f.gone.CompareAndSwap(false, true) {
+		f.away()
+	}
+	return err
+}
+
+// TestRenamedWhileAManifestIsMade: where the directory is away when CURRENT should get its new name, nothing was attempted, and
+// the store goes on when it is back: it was poisoned. What it could not remove the next Open does.
+func TestRenamedWhileAManifestIsMade(t *testing.T) {
+	dir := t.TempDir()
+	name, away := filepath.Join(dir, "data"), filepath.Join(dir, "away")
+	db, err := cairn.Open(name, nil)
+	check(t, err)
+	put(t, db, "a", "0")
+	check(t, db.Close())
+	fsys := &awayFS{FS: vfs.OS(), away: func() {
+		if err := os.Rename(name, away); err != nil {
+			t.Error(err)
+		}
+	}}
+	db, err = cairn.Open(name, &cairn.Options{FS: fsys})
+	check(t, err)
+	if err := db.Put(b("a"), b("1")); !fsys.gone.Load() || err == nil || errors.Is(err, cairn.ErrPoisoned) || !strings.Contains(err.Error(), "renamed") {
+		t.Errorf("while it is away: %v", err)
+	}
+	check(t, os.Rename(away, name))
+	put(t, db, "a", "2")
+	check(t, db.Close())
+	verified(t, name, "a", "2")
+	for pattern, want := range map[string]int{"*.tmp": 0, "MANIFEST-*": 1} {
+		if files, _ := filepath.Glob(filepath.Join(name, pattern)); len(files) != want {
+			t.Errorf("there are %q", files)
+		}
+	}
 }
 
 // TestClosedElsewhere: what Close cannot do in a renamed directory it says, and what is

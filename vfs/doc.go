@@ -6,7 +6,7 @@
 // system behind them. IsNoSpace recognises a full disk from any implementation.
 // What a file system or file may offer besides, for speed or safety, are interfaces of
 // their own: Unlinker, SpaceTeller, WriteStarter, Scatterer, Mapper, Viewer, Fetcher, Toucher, Shortener, Overwriter, Cacher, Guard, DirKeeper, Sharer, Watcher. ErrNotAttempted tells a sync
-// that was not tried from one that failed.
+// or a rename that was not tried from one that failed.
 //
 // # State
 //

@@ -80,7 +80,7 @@ func (g *guarded) Remove(name string) error {
 
 func (g *guarded) Rename(oldname, newname string) error {
 	if err := g.lock.Check(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotAttempted, err)
 	}
 	return g.FS.Rename(oldname, newname)
 }

@@ -6,9 +6,9 @@ import "errors"
 // (memfs with a capacity, faultfs). It matches IsNoSpace.
 var ErrNoSpace = errors.New("no space left on device")
 
-// ErrNotAttempted is matched by the error of a sync that was not attempted, for want
+// ErrNotAttempted is matched by the error of a sync or a rename that was not attempted, for want
 // of a file descriptor for instance.
-var ErrNotAttempted = errors.New("sync not attempted")
+var ErrNotAttempted = errors.New("not attempted")
 
 // IsNoSpace reports whether err says that a device or a quota is full.
 func IsNoSpace(err error) bool {

@@ -22,7 +22,8 @@ type FS interface {
 	OpenReadWrite(name string) (File, error)
 	// Remove deletes a file or an empty directory.
 	Remove(name string) error
-	// Rename replaces newname atomically.
+	// Rename replaces newname atomically. An error that matches ErrNotAttempted came before
+	// the attempt, so that nothing has changed; after any other it may have succeeded.
 	Rename(oldname, newname string) error
 	// Link makes newname another name of the file oldname.
 	Link(oldname, newname string) error

@@ -151,10 +151,10 @@ func (c *candidate) install() error {
 		return poisoned("close of "+c.name, err)
 	}
 	if err := c.fsys.Rename(c.name, name); err != nil {
-		if vfs.IsNoSpace(err) {
+		if err = failed("rename to "+name, err); !errors.Is(err, base.ErrPoisoned) {
 			c.fsys.Remove(c.name)
 		}
-		return failed("rename to "+name, err)
+		return err
 	}
 	if err := syncDir(c.fsys, c.dir); err != nil {
 		return poisoned("sync of directory "+c.dir, err)
@@ -235,9 +235,9 @@ func poisoned(what string, err error) error {
 	return fmt.Errorf("%w: manifest: %s: %w", base.ErrPoisoned, what, err)
 }
 
-// failed is unchanged for a full disk and poisoned for anything else.
+// failed is unchanged for a full disk, and where nothing was attempted, and poisoned for anything else.
 func failed(what string, err error) error {
-	if vfs.IsNoSpace(err) {
+	if vfs.IsNoSpace(err) || errors.Is(err, vfs.ErrNotAttempted) {
 		return unchanged(what, err)
 	}
 	return poisoned(what, err)

@@ -75,7 +75,7 @@ type mark struct {
 // none is made by CreateSealed.
 //
 // On an error that does not match base.ErrPoisoned, that of ready included, nothing has changed and nothing
-// is left behind. One that does leaves open which manifest CURRENT names.
+// is left behind, but for what cannot be removed, which the next Open does. One that does leaves open which manifest CURRENT names.
 func CreateWhen(ready func() error, fsys vfs.FS, dir string, store base.ID, num uint64, snapshot *Edit) (*Log, error) {
 	s, err := firstState(dir, store, num, snapshot)
 	if err != nil {

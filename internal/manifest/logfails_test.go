@@ -133,28 +133,43 @@ func TestCreateFailures(t *testing.T) {
 // (delayed allocation). Nothing names them yet: they go, and nothing has changed.
 func TestNoSpaceAtTheSync(t *testing.T) {
 	for _, file := range []string{"MANIFEST-*", "*.tmp"} {
-		disk := memfs.New()
-		fsys := faultfs.New(disk)
-		l := newLog(t, fsys, segments(2))
-		before, _ := disk.List("db")
-		for what, try := range map[string]func() error{
-			"Rotate": func() error {
-				_, err := l.Rotate(50)
-				return err
-			},
-			"SealAnew":     func() error { return l.SealAnew(51, &Edit{LogStart: 3}) },
-			"CreateSealed": func() error { return CreateSealed(fsys, "db", testStore, 52, &Edit{LogStart: 3, NextFileNum: 53}) },
-		} {
-			rule := fsys.Add(faultfs.Rule{Kinds: faultfs.Sync, Name: file, At: 1, Do: faultfs.Fail(vfs.ErrNoSpace)})
-			err := try()
-			names, _ := disk.List("db")
-			if rule.Fired() != 1 || !errors.Is(err, base.ErrNoSpace) || errors.Is(err, base.ErrPoisoned) || !slices.Equal(names, before) {
-				t.Errorf("%s, %s: %v; files %q", what, file, err, names)
-			}
-		}
-		mustAppend(t, l, stamped(1))
-		wantSame(t, mustRecover(t, disk), l.State())
+		failsUnchanged(t, faultfs.Rule{Kinds: faultfs.Sync, Name: file, Do: faultfs.Fail(vfs.ErrNoSpace)}, base.ErrNoSpace)
 	}
+}
+
+// TestRenameNotAttempted: where it was not even attempted to give CURRENT its new name nothing has changed.
+func TestRenameNotAttempted(t *testing.T) {
+	failsUnchanged(t, faultfs.Rule{Kinds: faultfs.Rename, Do: faultfs.Fail(vfs.ErrNotAttempted)}, vfs.ErrNotAttempted)
+}
+
+// failsUnchanged has everything that makes CURRENT anew meet a failure, which must leave the store as it was.
+func failsUnchanged(t *testing.T, failure faultfs.Rule, want error) {
+	t.Helper()
+	disk := memfs.New()
+	fsys := faultfs.New(disk)
+	l := newLog(t, fsys, segments(2))
+	before, _ := disk.List("db")
+	for what, try := range map[string]func() error{
+		"Rotate": func() error {
+			_, err := l.Rotate(50)
+			return err
+		},
+		"SealAnew":     func() error { return l.SealAnew(51, &Edit{LogStart: 3}) },
+		"CreateSealed": func() error { return CreateSealed(fsys, "db", testStore, 52, &Edit{LogStart: 3, NextFileNum: 53}) },
+		"Confirm":      func() error { return Confirm(fsys, "db", 54) },
+	} {
+		if what == "Confirm" && failure.Name == "MANIFEST-*" {
+			continue // it makes none
+		}
+		rule := fsys.Add(failure)
+		err := try()
+		names, _ := disk.List("db")
+		if rule.Fired() != 1 || !errors.Is(err, want) || errors.Is(err, base.ErrPoisoned) || !slices.Equal(names, before) {
+			t.Errorf("%s, %v of %q: %v; files %q", what, failure.Kinds, failure.Name, err, names)
+		}
+	}
+	mustAppend(t, l, stamped(1))
+	wantSame(t, mustRecover(t, disk), l.State())
 }
 
 // The order of what makes a new manifest durable; each step relies on those before.
