@@ -315,6 +315,31 @@ func TestIteratorsKnowThatTheirTransactionEnded(t *testing.T) {
 	}
 }
 
+// TestCloseInACleanup: a cleanup may close the store, also one with a transaction that the same collection has found, whose
+// own cleanup may wait for this one: Close never returned.
+func TestCloseInACleanup(t *testing.T) {
+	closed := make(chan error, 1)
+	func() {
+		db, err := cairn.Open("/db", inMemory(nil))
+		check(t, err)
+		tx, err := db.Begin(false)
+		check(t, err)
+		_, err = tx.Get(b("a"))
+		expect(t, err, cairn.ErrNotFound)
+		runtime.AddCleanup(&struct{ db *cairn.DB }{db}, func(db *cairn.DB) { closed <- db.Close() }, db)
+	}()
+	for range 1000 {
+		runtime.GC()
+		select {
+		case err := <-closed:
+			check(t, err)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Fatal("Close has not returned")
+}
+
 // TestCloseInAFinalizer: a finalizer may close the store, one with a transaction that was forgotten, too, though no other finalizer
 // runs until it has closed it: Close never returned.
 func TestCloseInAFinalizer(t *testing.T) {

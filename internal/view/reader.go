@@ -3,6 +3,8 @@ package view
 import (
 	"runtime"
 	"slices"
+	"sync"
+	"weak"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -30,22 +32,64 @@ type standing struct {
 	n  int
 }
 
-func newReader(epochs *epoch.Domain) *Reader {
-	slot, h := epochs.Register(), new(held)
+// made are the readers that there are, for who looks which of them the collector has found.
+type made struct {
+	epochs *epoch.Domain
+	mu     sync.Mutex
+	all    map[weak.Pointer[Reader]]lent
+}
+
+// lent is what a reader has that goes back.
+type lent struct {
+	slot *epoch.Slot
+	held *held
+}
+
+func (m *made) newReader() *Reader {
+	slot, h := m.epochs.Register(), new(held)
 	r := &Reader{Slot: slot, held: h}
+	w := weak.Make(r)
+	m.mu.Lock()
+	m.all[w] = lent{slot, h}
+	m.mu.Unlock()
 	// The pool drops readers at will, and the collector finds those of snapshots that were never ended: their slots go
-	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off. No finalizer does
-	// it: it would have to wait for that of somebody who calls Close.
-	runtime.AddCleanup(r, func(slot *epoch.Slot) {
-		if h.of != nil {
-			epochs.Later(h.of.Unref)
-		}
-		for _, s := range h.iters {
-			epochs.Later(s.rs.Forget)
-		}
-		slot.Release()
-	}, slot)
+	// back when that happens. Until then Shut waits, and Drop, which comes after, runs what was put off. Shut looks for them
+	// itself: it may have been called in a finalizer, or a cleanup, that this one would have to wait for.
+	runtime.AddCleanup(r, m.giveBack, w)
 	return r
+}
+
+// giveBack gives back what a reader had that the collector has found, once.
+func (m *made) giveBack(w weak.Pointer[Reader]) {
+	m.mu.Lock()
+	l, first := m.all[w]
+	delete(m.all, w)
+	m.mu.Unlock()
+	if !first {
+		return
+	}
+	if l.held.of != nil {
+		m.epochs.Later(l.held.of.Unref)
+	}
+	for _, s := range l.held.iters {
+		m.epochs.Later(s.rs.Forget)
+	}
+	l.slot.Release()
+}
+
+// collected gives back what all readers had that the collector has found.
+func (m *made) collected() {
+	var found []weak.Pointer[Reader]
+	m.mu.Lock()
+	for w := range m.all {
+		if w.Value() == nil {
+			found = append(found, w)
+		}
+	}
+	m.mu.Unlock()
+	for _, w := range found {
+		m.giveBack(w)
+	}
 }
 
 // Hold takes a reference of rs for an iterator of the snapshot that r has begun. The caller is inside the epoch.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/epoch"
@@ -26,6 +27,7 @@ type View struct {
 
 	Epochs  *epoch.Domain // who reads now, and what is freed when they no longer do
 	readers sync.Pool     // *Reader
+	made    *made
 
 	oldest oldest
 
@@ -55,7 +57,8 @@ func (v *View) Init(mayPin int64, count func(delta int64)) {
 	v.Order.Init(mayPin/orderShare, count, v.oldestSnapshot)
 	v.Gaps.Longest = LongestGap(mayPin)
 	v.Epochs = epoch.New()
-	v.readers.New = func() any { return newReader(v.Epochs) }
+	v.made = &made{epochs: v.Epochs, all: make(map[weak.Pointer[Reader]]lent)}
+	v.readers.New = func() any { return v.made.newReader() }
 	v.openDone = make(chan struct{}, 1)
 }
 
@@ -202,6 +205,7 @@ func (v *View) Shut() {
 		select {
 		case <-v.openDone:
 		case <-time.After(lookAgain):
+			v.made.collected()
 		}
 	}
 }
