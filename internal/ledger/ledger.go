@@ -15,6 +15,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -171,8 +172,10 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 	if err != nil {
 		return base.Locate(err, base.FilePath(l.Dir, base.FileManifest, l.Opened.Manifest), -1)
 	}
-	log, err := manifest.CreateWhen(l.Parents, namesFS{l.FS, l}, l.Dir, l.Store, l.NewNum(), first.Snapshot())
+	num := l.NewNum()
+	log, err := manifest.CreateWhen(l.Parents, namesFS{l.FS, l}, l.Dir, l.Store, num, first.Snapshot())
 	if err != nil {
+		l.notMade(num, err)
 		return l.note(err)
 	}
 	l.log = log
@@ -183,6 +186,21 @@ func (l *Ledger) begin(seg manifest.Segment, provisional bool) error {
 		l.retire(l.Opened.Manifest)
 	}
 	return nil
+}
+
+// notMade gives back the number of a manifest that could not be made because of err, if there was no space for it and nothing of it is
+// left: what a power cut may bring back under its names is gone once those of the next one are durable, which is before CURRENT
+// names that.
+func (l *Ledger) notMade(num uint64, err error) {
+	if !vfs.IsNoSpace(err) || errors.Is(err, base.ErrPoisoned) {
+		return
+	}
+	for _, kind := range []base.FileType{base.FileManifest, base.FileTemp} {
+		if _, err := l.FS.Stat(base.FilePath(l.Dir, kind, num)); !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	l.GiveBack(num)
 }
 
 func (l *Ledger) retire(manifest uint64) {
@@ -234,8 +252,10 @@ func (l *Ledger) Roll() {
 		return
 	}
 	old := l.log
-	next, err := old.Rotate(l.NewNum())
+	num := l.NewNum()
+	next, err := old.Rotate(num)
 	if next == nil { // else only closing the old one failed, all of which is synced
+		l.notMade(num, err)
 		l.note(err)
 		return
 	}

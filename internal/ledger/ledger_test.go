@@ -394,3 +394,53 @@ func TestRoll(t *testing.T) {
 		t.Errorf("obsolete: %+v", files)
 	}
 }
+
+// TestNumbersOfManifests: the number of a manifest for which there is no space is given out again, the first one's or that of one in
+// its place, unless something of it is left, or it failed for another reason.
+func TestNumbersOfManifests(t *testing.T) {
+	first, later := newStore(t), newStore(t)
+	opened := first.State()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first.Ledger = Ledger{FS: first.FS, Dir: first.Dir, Obsolete: first.Obsolete, Poison: first.Poison, Edited: first.Edited}
+	first.Start(opened, opened.NextFileNum)
+	for i := range uint64(16 << 10) {
+		later.append(t, &manifest.Edit{LastSeq: i})
+	}
+	for _, c := range []struct {
+		kind  faultfs.Kind
+		name  string
+		err   error
+		stays string // cannot be removed
+		back  bool
+	}{
+		{faultfs.Create, "MANIFEST-*", vfs.ErrNoSpace, "none", true}, {faultfs.Write, "MANIFEST-*", vfs.ErrNoSpace, "none", true},
+		{faultfs.Sync, "MANIFEST-*", vfs.ErrNoSpace, "none", true}, {faultfs.Create, "*.tmp", vfs.ErrNoSpace, "none", true},
+		{faultfs.Rename, "CURRENT", vfs.ErrNoSpace, "none", true}, {faultfs.Write, "MANIFEST-*", vfs.ErrNoSpace, "MANIFEST-*", false},
+		{faultfs.Write, "*.tmp", vfs.ErrNoSpace, "*.tmp", false}, {faultfs.Create, "MANIFEST-*", syscall.EIO, "none", false},
+		{faultfs.Write, "*.tmp", syscall.EIO, "none", false},
+	} {
+		for what, s := range map[string]*store{"first": first, "later": later} {
+			left := s.faults.Add(faultfs.Rule{Kinds: faultfs.Remove, Name: c.stays, Do: faultfs.Fail(syscall.EIO)})
+			rule := s.faults.Add(faultfs.Rule{Kinds: c.kind, Name: c.name, Do: faultfs.Fail(c.err)})
+			s.Lock()
+			num := s.NewNum()
+			var err error
+			if s == first {
+				err = s.Record(manifest.Segment{Num: num, File: base.NewID()}, true)
+			} else {
+				s.Roll()
+			}
+			next := s.Next()
+			s.Unlock()
+			left.Stop()
+			if (s == first) != (err != nil) || rule.Fired() != 1 || s.poisoned != nil {
+				t.Errorf("%s, %+v: %v, poisoned by %v, %d failures", what, c, err, s.poisoned, rule.Fired())
+			}
+			if back := next == num+1; back != c.back {
+				t.Errorf("%s, %+v: the next number behind %d is %d", what, c, num, next)
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/cairndb/cairn/internal/tablefiles"
 	"github.com/cairndb/cairn/internal/tree"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 )
 
 // Maker makes the segments of one store. Its fields are set before it is used.
@@ -129,10 +130,7 @@ func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, er
 		err = m.Ledger.Record(manifest.Segment{Num: seg.Num, File: seg.File}, seg.Provisional())
 	}
 	if err != nil {
-		seg.Drop()
-		if !errors.Is(err, base.ErrPoisoned) { // else the manifest may name it
-			m.Logs.FS.Remove(m.Logs.Path(seg.Num))
-		}
+		m.unmake(seg, err)
 		return nil, err
 	}
 	if named {
@@ -140,4 +138,18 @@ func (m *Maker) segment(p Plan, buffer func() ([]byte, error)) (*wal.Segment, er
 	}
 	m.Logs.Add(seg.Num)
 	return seg, nil
+}
+
+// unmake removes the file of a segment that could not be recorded because of err. Where there was no space for the first manifest its
+// number can be used again: a file that a power cut may bring back under it is gone once the next first manifest has made names
+// durable, before which none counts that names a segment of that number. A manifest that is there may do so earlier.
+func (m *Maker) unmake(seg *wal.Segment, err error) {
+	seg.Drop()
+	if errors.Is(err, base.ErrPoisoned) { // the manifest may name it
+		return
+	}
+	left := m.Logs.FS.Remove(m.Logs.Path(seg.Num))
+	if left == nil && vfs.IsNoSpace(err) && !m.Ledger.Live() {
+		m.Ledger.GiveBack(seg.Num)
+	}
 }

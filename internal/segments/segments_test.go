@@ -3,6 +3,7 @@ package segments
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"syscall"
@@ -221,6 +222,88 @@ func (s *store) fails(what string, p Plan, at int64, with error) (fired bool) {
 	s.use(synced).Unref() // those before it are confirmed
 	s.onDisk(what+", and the next one", s.disk.Crash(memfs.SyncedOnly()))
 	return rule.Fired() > 0
+}
+
+// TestNumberTwice: where there is no space for the first manifest the number of the segment that was made is given out again, where there
+// is none in a manifest that is there it is not: whatever a power cut leaves, no file of that segment is met where a manifest names
+// another one.
+func TestNumberTwice(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		for _, first := range []Plan{synced, relaxed} {
+			for _, next := range []Plan{synced, relaxed} {
+				what := fmt.Sprintf("live %v, %+v, then %+v", live, first, next)
+				s := newStore(t)
+				s.reopen()
+				if live {
+					s.use(synced)
+				} else {
+					s.refused(what, first, faultfs.Create) // the table made ahead takes a number
+				}
+				num := s.Ledger.Next()
+				s.refused(what, first, faultfs.Create|faultfs.Preallocate)
+				from := s.disk.Journal().Len()
+				if got := s.use(next).Seg.Num; (got == num) == live {
+					t.Errorf("%s: segment %d, the one before was %d", what, got, num)
+				}
+				s.judge(what, from)
+			}
+		}
+	}
+}
+
+// reopen makes it a store that was closed and is open again.
+func (s *store) reopen() {
+	s.t.Helper()
+	s.ok(manifest.CreateSealed(s.disk, "/db", s.Ledger.Store, 1, new(manifest.Edit)))
+	opened, err := manifest.Recover(s.disk, "/db", false)
+	s.ok(err)
+	s.Ledger.Start(opened, opened.NextFileNum)
+}
+
+// refused makes a segment for which there is no space in the manifest, or for that.
+func (s *store) refused(what string, p Plan, kinds faultfs.Kind) {
+	s.t.Helper()
+	defer s.faults.Add(faultfs.Rule{Kinds: kinds, Name: "MANIFEST-*", Sticky: true, Do: faultfs.NoSpace()}).Stop()
+	num := s.Ledger.Next()
+	for full := !s.Ledger.Live(); !full; {
+		s.Ledger.Lock()
+		_, err := s.Ledger.Append(&manifest.Edit{})
+		s.Ledger.Unlock()
+		full = vfs.IsNoSpace(err)
+	}
+	if _, err := s.Make(p); !errors.Is(err, base.ErrNoSpace) || s.poisoned != nil || s.Ledger.Next() < num {
+		s.t.Fatalf("%s: %v, poisoned by %v; next number %d, was %d", what, err, s.poisoned, s.Ledger.Next(), num)
+	}
+}
+
+// judge fails unless the segments that a manifest names are there, or missing where they may be, whatever a power cut leaves after so many
+// mutations.
+func (s *store) judge(what string, from int) {
+	s.t.Helper()
+	journal := s.disk.Journal()
+	for at := from; at <= journal.Len(); at++ {
+		choices := []memfs.Choice{memfs.SyncedOnly(), memfs.SyncedOnly().EntriesKept(), memfs.Everything(), memfs.Everything().EntriesLost()}
+		for i := range journal.Pending(at) {
+			choices = append(choices, memfs.DropOne(i), memfs.KeepOne(i))
+		}
+		for _, choice := range choices {
+			disk := journal.State(at, choice)
+			state, err := manifest.Recover(disk, "/db", false)
+			s.ok(err)
+			for _, seg := range state.Segments {
+				name := s.Logs.Path(seg.Num)
+				f, err := disk.Open(name)
+				if err == nil {
+					n, _ := f.Size()
+					_, err = wal.Load(f, name, wal.Recorded{Num: seg.Num, File: seg.File, Provisional: state.IsProvisional(seg.Num)}, s.Ledger.Store, make([]byte, n))
+					f.Close()
+				}
+				if err != nil && !(errors.Is(err, fs.ErrNotExist) && state.MayBeMissing(seg.Num)) {
+					s.t.Fatalf("%s: after %d mutations, %v: segment %d: %v", what, at, choice, seg.Num, err)
+				}
+			}
+		}
+	}
 }
 
 // TestTableAhead: whatever syncs the directory makes the name of the next table durable, too.
