@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/cairndb/cairn/internal/base"
 	"github.com/cairndb/cairn/internal/frame"
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/wal"
+	"github.com/cairndb/cairn/vfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -184,4 +186,43 @@ func TestRetiredMeanwhile(t *testing.T) {
 	f.count(0, 0)
 	f.LetGo([]*wal.Segment{seg}, seg.Num+1, 2)
 	f.count(0, 0)
+}
+
+// failingFS makes no file, or makes it and says that it has not.
+type failingFS struct {
+	vfs.FS
+	err  error
+	made bool
+}
+
+func (f *failingFS) Create(name string) (vfs.File, error) {
+	if f.made {
+		file, err := f.FS.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		file.Close()
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
+}
+
+// TestNumbersOfFailedSegments: the number of a segment is given back where there was no space for its file, and only there: of one that
+// failed for another reason there may be a file.
+func TestNumbersOfFailedSegments(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		for _, c := range []struct {
+			err  error
+			made bool
+			want uint64
+		}{{vfs.ErrNoSpace, false, 1}, {syscall.EIO, false, 2}, {syscall.EIO, true, 2}} {
+			f := newFixture(t)
+			f.FS = &failingFS{f.disk, c.err, c.made}
+			_, err := f.Create(Form{Size: size, Mapped: mapped}, func() ([]byte, error) { return make([]byte, size), nil })
+			if !errors.Is(err, c.err) || f.next != c.want {
+				t.Errorf("mapped %v, %+v: %v, and the next number is %d", mapped, c, err, f.next)
+			}
+			f.FS = f.disk
+			f.segment().Close()
+		}
+	}
 }
