@@ -24,7 +24,8 @@
 //
 // One writer at a time calls Insert; any number of goroutines read meanwhile. A
 // record's columns are written before the slot or the count that publishes them
-// is stored atomically. A transaction's table (NewGrowing) is for one goroutine. Any number
+// is stored atomically; range deletes that are inserted together hide what they do once all of them are, which
+// is before anybody has a snapshot that sees them. A transaction's table (NewGrowing) is for one goroutine. Any number
 // of goroutines may use a Stack.
 //
 // # Invariants

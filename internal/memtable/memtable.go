@@ -156,6 +156,12 @@ func (t *Table) Truncate(n int) { t.limit.Store(uint32(n)) }
 // Insert adds the entry that stands at offset off of the buffer. hash is the
 // key's base.Hash. Its sequence is base + number of records before it.
 func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
+	t.insert(off, e, hash)
+	t.ranges.publish()
+}
+
+// insert is Insert, of a range delete that hides nothing before ranges.publish.
+func (t *Table) insert(off int, e *frame.Entry, hash uint64) {
 	if t.grow {
 		t.makeRoom()
 	}
@@ -166,7 +172,7 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 		t.copy[n] = t.copyKey(e)
 	}
 	if e.Kind == base.KindRangeDelete {
-		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)}, n)
+		t.ranges.add(tombstone.Tombstone{Low: e.Key, High: e.Value, Seq: t.base + uint64(n)})
 	} else {
 		t.link(n, hash, uint32(off), e.Key)
 		if e.Kind == base.KindDelete {
@@ -178,11 +184,14 @@ func (t *Table) Insert(off int, e *frame.Entry, hash uint64) {
 
 // InsertAll inserts the entries that stand in the buffer from one offset up to another, and returns how many
 // these are and where the last one ends. If that is before the other offset, the next one is malformed or
-// finds no room, and not all of those that are counted have been inserted.
+// finds no room, and not all of those that are counted have been inserted. What range deletes hide, they hide when
+// it returns: before, nobody has a snapshot that sees them.
 func (t *Table) InsertAll(from, to int) (count, end int) {
 	e, n := frame.DecodeEntry(t.buf[from:to])
 	if n == 0 || from+n < to {
-		return t.insertAhead(from, to)
+		count, end = t.insertAhead(from, to)
+		t.ranges.publish()
+		return count, end
 	}
 	if !t.Fits(1) {
 		return 0, from
@@ -191,7 +200,7 @@ func (t *Table) InsertAll(from, to int) (count, end int) {
 	return 1, to
 }
 
-// insertAhead is InsertAll, of any number of entries.
+// insertAhead is InsertAll, of any number of entries, but for ranges.publish.
 func (t *Table) insertAhead(from, to int) (count, end int) {
 	var next [slotsAhead]struct {
 		off  int
@@ -201,7 +210,7 @@ func (t *Table) insertAhead(from, to int) (count, end int) {
 	for end = from; end < to; count++ {
 		x := &next[count%slotsAhead]
 		if count >= slotsAhead {
-			t.Insert(x.off, &x.e, x.hash)
+			t.insert(x.off, &x.e, x.hash)
 		}
 		n := x.e.Decode(t.buf[end:to])
 		if n == 0 || !t.Fits(min(count, slotsAhead-1)+1) {
@@ -213,7 +222,7 @@ func (t *Table) insertAhead(from, to int) (count, end int) {
 	}
 	for i := max(0, count-slotsAhead); i < count; i++ {
 		x := &next[i%slotsAhead]
-		t.Insert(x.off, &x.e, x.hash)
+		t.insert(x.off, &x.e, x.hash)
 	}
 	return count, end
 }

@@ -12,9 +12,10 @@ import (
 
 // rangeDeletes holds a table's range tombstones: lists of the first ones, and the few that came since.
 type rangeDeletes struct {
-	mu  sync.Mutex // guards adding and building, not reading
-	all []tombstone.Tombstone
-	now atomic.Pointer[tombstones]
+	mu    sync.Mutex // guards all, which one goroutine changes
+	all   []tombstone.Tombstone
+	shown int // how many of all are in now
+	now   atomic.Pointer[tombstones]
 }
 
 // tombstones are those of a table at one moment.
@@ -34,7 +35,8 @@ type listed struct {
 // What is behind the lists becomes one when there are more than maxUnbuilt, together with the lists before it that hold
 // at most listGrowth times as many, as long as it does not get more than mostListed. So there are few lists for who
 // looks at all of them, as every read does: log n, and one more for each mostListed. Each tombstone is put into a list
-// up to five times for each of the log n; and no commit waits for more than one of mostListed to be made.
+// up to five times for each of the log n. Those of one commit come together: it waits for one list to be made, of
+// mostListed at most, or of its own and maxUnbuilt more where these are more.
 const (
 	maxUnbuilt = 16
 	listGrowth = 4
@@ -46,15 +48,19 @@ const (
 // half as much again.
 const RangeDeleteBytes = 256
 
-func (r *rangeDeletes) add(ts tombstone.Tombstone, _ uint32) {
+// add adds one, which is readable after publish.
+func (r *rangeDeletes) add(ts tombstone.Tombstone) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, ts)
-	r.publish()
 }
 
 // publish makes what was added readable.
 func (r *rangeDeletes) publish() {
+	if r.shown == len(r.all) {
+		return
+	}
+	r.shown = len(r.all)
 	next := new(tombstones)
 	if old := r.now.Load(); old != nil {
 		next.lists = old.lists
@@ -79,7 +85,7 @@ func (r *rangeDeletes) publish() {
 }
 
 func (r *rangeDeletes) reset() {
-	r.all = nil
+	r.all, r.shown = nil, 0
 	r.now.Store(nil)
 }
 
