@@ -248,6 +248,19 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// Thousands that are begun one after another come in that order, which is soon sorted.
+func TestSnapshotsComeInTheirOrder(t *testing.T) {
+	d := New()
+	var visible atomic.Uint64
+	for range 3*chunkSlots + 1 {
+		d.Register().BeginSnapshot(&visible)
+		visible.Add(1)
+	}
+	if got := d.Snapshots(nil); len(got) != 3*chunkSlots+1 || !slices.IsSorted(got) {
+		t.Errorf("Snapshots: %v", got)
+	}
+}
+
 // Where visible grows meanwhile the mark must be there before it is loaded again. Whoever
 // watches the slot long enough sees it, on one processor too: there are threads enough for the system to switch between.
 func TestBeginSnapshotMarksItsSlot(t *testing.T) {

@@ -14,15 +14,15 @@ const chunkSlots = 64
 
 // chunk is a group of slots. It is never unlinked once it is in the list.
 type chunk struct {
-	slots *[chunkSlots]Slot // 128 bytes apart, so no two share a cache line
-	used  atomic.Uint64     // bit i: slots[i] is registered
-	next  *chunk            // older chunk; set before the chunk is linked, constant afterwards
-	place int               // index in registry.mu.chunks
+	slots *[chunkSlots]Slot     // 128 bytes apart, so no two share a cache line
+	used  atomic.Uint64         // bit i: slots[i] is registered
+	next  atomic.Pointer[chunk] // the chunk made after this one; nil: none yet
+	place int                   // index in registry.mu.chunks
 }
 
 // registry is the set of all slots of a domain. Scans read it without a lock.
 type registry struct {
-	newest atomic.Pointer[chunk]
+	oldest atomic.Pointer[chunk]
 	count  atomic.Int64 // registered slots
 	mu     struct {
 		sync.Mutex
@@ -52,9 +52,12 @@ func (r *registry) chunkWithRoom(d *Domain) *chunk {
 	}
 	c := newChunk(d)
 	c.place = len(r.mu.chunks)
-	c.next = r.newest.Load()
+	link := &r.oldest
+	if c.place > 0 {
+		link = &r.mu.chunks[c.place-1].next
+	}
 	r.mu.chunks = append(r.mu.chunks, c)
-	r.newest.Store(c)
+	link.Store(c)
 	return c
 }
 
@@ -78,10 +81,11 @@ func (r *registry) release(s *Slot) {
 }
 
 // all visits every slot that was registered during the whole of the walk, and
-// perhaps others: invariant 2 of the package comment.
+// perhaps others: invariant 2 of the package comment. As far as slots were free
+// in no older chunk, those registered first come first.
 func (r *registry) all() iter.Seq[*Slot] {
 	return func(yield func(*Slot) bool) {
-		for c := r.newest.Load(); c != nil; c = c.next {
+		for c := r.oldest.Load(); c != nil; c = c.next.Load() {
 			for used := c.used.Load(); used != 0; used &= used - 1 {
 				if !yield(&c.slots[bits.TrailingZeros64(used)]) {
 					return

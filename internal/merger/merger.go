@@ -39,16 +39,23 @@ type Merger struct {
 }
 
 // readers returns the sequences of open snapshots, in order, and those that are read at: with them the one that may be
-// seen. What a merge does and what is said of it come from one look, since a snapshot may end between two.
+// seen. What a merge does and what is said of it come from one look, since a snapshot may end between two. The two share
+// memory, which nobody changes.
 func (m *Merger) readers() (snapshots, all tombstone.Stripes) {
 	visible := m.View.Visible() // before: a snapshot that begins later is not of a lesser one
-	snapshots = inOrder(m.View.Epochs.Snapshots(nil))
-	return snapshots, inOrder(append(slices.Clone(snapshots), visible))
-}
-
-func inOrder(s tombstone.Stripes) tombstone.Stripes {
-	slices.Sort(s)
-	return slices.Compact(s)
+	all = m.View.Epochs.Snapshots(make([]uint64, 0, m.View.Epochs.Participants()+1))
+	slices.Sort(all)
+	all = slices.Compact(all)
+	n := len(all)
+	i, open := slices.BinarySearch(all, visible)
+	switch {
+	case open:
+		return all, all
+	case i == n: // as it is but for snapshots that began since
+		all = append(all, visible)
+		return all[:n:n], all
+	}
+	return all, slices.Insert(slices.Clip(all), i, visible)
 }
 
 // Inputs returns what decides, besides the version, which compaction is due.
