@@ -6,15 +6,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cairndb/cairn"
+	"github.com/cairndb/cairn/internal/arena"
 	"github.com/cairndb/cairn/internal/invariants"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -253,8 +258,14 @@ func TestCloseTwice(t *testing.T) {
 
 // calls are all calls on a store that can fail.
 var calls = map[string]func(db *cairn.DB) error{
-	"Get":    func(db *cairn.DB) error { _, err := db.Get(b("a")); return err },
-	"GetTo":  func(db *cairn.DB) error { _, err := db.GetTo(b("a"), make([]byte, 9)); return err },
+	"Get": func(db *cairn.DB) error { _, err := db.Get(b("a")); return err },
+	"GetTo": func(db *cairn.DB) error {
+		v, err := db.GetTo(b("a"), make([]byte, 9))
+		if cap(v) < 9 {
+			return fmt.Errorf("the buffer does not come back with %v", err)
+		}
+		return err
+	},
 	"Has":    func(db *cairn.DB) error { _, err := db.Has(b("a")); return err },
 	"Put":    func(db *cairn.DB) error { return db.Put(b("a"), b("2")) },
 	"Delete": func(db *cairn.DB) error { return db.Delete(b("b")) },
@@ -512,11 +523,13 @@ func TestStats(t *testing.T) {
 	check(t, err)
 	_, err = tx.Get(b("key04999"))
 	check(t, err)
-	_, err = tx.Get(b("key00000"))
-	check(t, err)
+	for i := range 5000 {
+		_, err = tx.Get(fmt.Appendf(nil, "key%05d", i))
+		check(t, err)
+	}
 	s := db.Stats()
 	if s.Seq != 5000 || s.OpenTransactions != 1 || s.CommittedBytes < 5000*508 || s.Flushes == 0 || s.FlushedBytes == 0 ||
-		s.Memtables == 0 || s.MemoryUsed < s.Memtables || s.DiskBytes == 0 || s.BackgroundError != nil || s.PinnedBytes == 0 {
+		s.Memtables == 0 || s.MemoryUsed < s.Memtables || s.DiskBytes == 0 || s.BackgroundError != nil || s.PinnedBytes == 0 || s.HeapCopies == 0 {
 		t.Errorf("%+v", s)
 	}
 	if s.WriteAmplification <= 1 || s.LoggedBytes <= s.CommittedBytes {
@@ -534,6 +547,13 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestDefaultMemory is a quarter of what the process may use; with 32 bit the system may give less.
+func TestDefaultMemory(t *testing.T) {
+	if got, want := openNew(t, nil).Stats().MemoryLimit, arena.SystemLimit()/4; strconv.IntSize == 64 && got != want {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
 // TestStatsOfSmallCommits: of a small commit most of what is written to the log is not what was committed.
 func TestStatsOfSmallCommits(t *testing.T) {
 	db := openNew(t, &cairn.Options{Durability: cairn.Relaxed})
@@ -541,8 +561,22 @@ func TestStatsOfSmallCommits(t *testing.T) {
 		put(t, db, fmt.Sprintf("%05d", i), "")
 	}
 	s := db.Stats()
-	if s.LoggedBytes < 3*s.CommittedBytes || s.LoggedBytes > s.LogBytes || s.WriteAmplification != float64(s.LoggedBytes)/float64(s.CommittedBytes) {
+	if s.LoggedBytes < 3*s.CommittedBytes || s.LoggedBytes > s.LogBytes || s.Memtables == 0 || s.PointIndexes > 0 || s.WriteAmplification != float64(s.LoggedBytes)/float64(s.CommittedBytes) {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestStatsOfStalls: what commits wait for flushes counts.
+func TestStatsOfStalls(t *testing.T) {
+	disk := faultfs.New(inMemory(nil).FS)
+	disk.Add(faultfs.Rule{Kinds: faultfs.Create, Name: "*.sst", Sticky: true, Do: faultfs.Delay(50 * time.Millisecond)})
+	db := openNew(t, &cairn.Options{FS: disk, Memory: 1 << 20, Durability: cairn.Relaxed})
+	value := make([]byte, 32<<10)
+	for i := 0; db.Stats().Stalls == 0; i++ {
+		if i == 500 {
+			t.Fatal("no commit has waited")
+		}
+		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), value))
 	}
 }
 
@@ -566,26 +600,48 @@ func TestStatsOfLargeTransaction(t *testing.T) {
 	}
 }
 
+// TestEvents: what happens in the background is told, and logged for debugging.
 func TestEvents(t *testing.T) {
 	var mu sync.Mutex
-	kinds := map[cairn.EventKind]int{}
-	db := openNew(t, &cairn.Options{Memory: 1 << 20, Durability: cairn.Relaxed, OnEvent: func(e cairn.Event) {
+	var log bytes.Buffer
+	var told []string
+	kinds, levels := map[cairn.EventKind]int{}, 0
+	opts := inMemory(&cairn.Options{Memory: 1 << 20, Durability: cairn.Relaxed, Logger: loggerTo(&log), OnEvent: func(e cairn.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		kinds[e.Kind]++
+		levels += e.Level
+		told = append(told, fmt.Sprintf("level=DEBUG msg=%q done=%d total=%d duration=%v\n", "cairn: "+e.Kind.String(), e.Done, e.Total, e.Duration))
 		if e.Time.IsZero() || e.Err != nil {
 			t.Errorf("%+v", e)
 		}
 	}})
+	db := openAt(t, "/db", opts)
 	for i := range 2000 {
 		check(t, db.Put(fmt.Appendf(nil, "key%05d", i), make([]byte, 500)))
 	}
 	check(t, db.Compact(t.Context(), cairn.Range{}))
-	mu.Lock()
-	defer mu.Unlock()
-	if kinds[cairn.EventFlush] == 0 || kinds[cairn.EventCompaction] == 0 {
-		t.Errorf("%v", kinds)
+	put(t, db, "more", "1")
+	opts.FS = opts.FS.(*memfs.FS).Clone() // as after a kill
+	recovered := openAt(t, "/db", opts)
+	check(t, errors.Join(db.Close(), recovered.Close()))
+	if kinds[cairn.EventFlush] == 0 || kinds[cairn.EventCompaction] == 0 || kinds[cairn.EventRecovery] == 0 || levels == 0 {
+		t.Errorf("%v, levels %d", kinds, levels)
 	}
+	logged := slices.Sorted(strings.Lines(log.String())) // two events at once may have been told in another order
+	if slices.Sort(told); !slices.Equal(logged, told) {
+		t.Errorf("logged: %q\ntold: %q", logged, told)
+	}
+}
+
+// loggerTo returns a logger that writes all but the time to w.
+func loggerTo(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
 }
 
 // TestNoGoroutineStays: a closed store leaves nothing running.

@@ -1,9 +1,11 @@
 package cairn_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -193,7 +195,8 @@ func TestPoisonedIsNotFull(t *testing.T) {
 func TestNoEventAfterClose(t *testing.T) {
 	f := faultfs.New(memfs.New())
 	var told atomic.Int32
-	db, err := cairn.Open("/db", &cairn.Options{FS: f, OnEvent: func(e cairn.Event) {
+	var log bytes.Buffer
+	db, err := cairn.Open("/db", &cairn.Options{FS: f, Logger: loggerTo(&log), OnEvent: func(e cairn.Event) {
 		if e.Kind == cairn.EventBackgroundError {
 			time.Sleep(50 * time.Millisecond)
 			told.Add(1)
@@ -205,5 +208,8 @@ func TestNoEventAfterClose(t *testing.T) {
 	expect(t, db.Close(), cairn.ErrPoisoned)
 	if told.Load() == 0 {
 		t.Error("Close returned before it was told why the store is poisoned")
+	}
+	if !strings.Contains(log.String(), `level=ERROR msg="cairn: background error"`) {
+		t.Errorf("logged: %s", &log)
 	}
 }

@@ -310,8 +310,8 @@ func TestBatchChangedMeanwhile(t *testing.T) {
 
 // TestBatchErrorSaysWhich: writes are counted as they were called, those that add nothing too.
 func TestBatchErrorSaysWhich(t *testing.T) {
+	batch := cairn.NewBatch()
 	for range 2 {
-		batch := cairn.NewBatch()
 		batch.Put(b("k"), nil)
 		batch.DeleteRange(cairn.Range{Low: b("k"), High: b("k")})
 		batch.Delete(nil)

@@ -26,6 +26,30 @@ func TestDanglingLink(t *testing.T) {
 	}
 }
 
+// TestPermissions: what Open makes has those that are documented, less the umask, of which others tell that were asked for all.
+func TestPermissions(t *testing.T) {
+	parent := t.TempDir()
+	dir, file := filepath.Join(parent, "dir"), filepath.Join(parent, "file")
+	check(t, os.Mkdir(dir, 0o777))
+	check(t, os.WriteFile(file, nil, 0o666))
+	mode := func(name string) fs.FileMode {
+		info, err := os.Stat(name)
+		check(t, err)
+		return info.Mode().Perm()
+	}
+	store := filepath.Join(parent, "new", "store")
+	put(t, openAt(t, store, nil), "a", "1")
+	for name, data := range contents(t, filepath.Dir(store)) {
+		want := 0o644 & mode(file)
+		if data == "(directory)" {
+			want = 0o755 & mode(dir)
+		}
+		if got := mode(name); got != want {
+			t.Errorf("%s has %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestStrangeFiles: a directory, a symbolic link or a FIFO in place of a file is
 // refused, and Open does not hang.
 func TestStrangeFiles(t *testing.T) {

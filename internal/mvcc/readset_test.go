@@ -112,6 +112,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		if e := c.list[want]; got.High == nil && e.Kind != base.KindRangeDelete && !bytes.Equal(got.Low, e.Key) {
 			t.Fatalf("seed %d: conflict on %q, want %q", seed, got.Low, e.Key)
 		}
+		got.outlives(t, &set, &c)
 	}
 	if hits < rounds/5 || hits > rounds*4/5 {
 		t.Errorf("%d of %d rounds conflict; that shows little", hits, rounds)
@@ -160,9 +161,24 @@ func TestFewKeysAmongManyRecords(t *testing.T) {
 		if got.High != nil || got.Seq != newest[string(got.Low)] || set.find(uint32(base.Hash(got.Low)>>32), got.Low) < 0 {
 			t.Fatalf("seed %d: %+v, want %d", seed, got, newest[string(got.Low)])
 		}
+		got.outlives(t, &set, &c)
 	}
 	if hits < 100 || hits > 480 {
 		t.Errorf("%d of 500 conflict; that shows little", hits)
+	}
+}
+
+// outlives fails if a conflict is not what it was once the memory of the set and of the records serves others.
+func (got *Conflict) outlives(t *testing.T, set *ReadSet, c *commits) {
+	t.Helper()
+	low, high := bytes.Clone(got.Low), bytes.Clone(got.High)
+	clear(c.buf)
+	set.Reset()
+	for i := range 20 {
+		set.AddKey(key(2000+i), base.Hash(key(2000+i)))
+	}
+	if !bytes.Equal(got.Low, low) || !bytes.Equal(got.High, high) {
+		t.Fatalf("%q to %q has become %q to %q", low, high, got.Low, got.High)
 	}
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -290,13 +291,19 @@ func TestJumboValues(t *testing.T) {
 		c.checkTable(t, WriterOptions{Codec: codec}, rand.New(rand.NewPCG(1, 2)))
 	}
 	m := newRoom(t, 1<<30)
-	rd := m.open(t, first(c.write(t, WriterOptions{})), second(c.write(t, WriterOptions{})))
+	f, meta := c.write(t, WriterOptions{})
+	rd := m.open(t, f, meta)
 	m.slot.Enter()
 	defer m.slot.Exit()
 	var got Row
 	_, err := rd.Get(&got, []byte("d"), 0, everything)
 	if err != nil || got.Page != nil || len(got.Value) != 5000000 {
 		t.Fatalf("jumbo value: %d bytes, page %v, error %v", len(got.Value), got.Page, err)
+	}
+	for _, at := range []int{0, len(noise) / 2, len(noise) - 64} {
+		damaged := &memFile{b: bytes.Clone(f.b)}
+		damaged.b[bytes.LastIndex(f.b, noise[at:at+64])] ^= 1
+		mustBeCorruption(t, fmt.Sprint("verify, damaged at ", at), second(m.open(t, damaged, meta).Verify(context.Background(), nil)))
 	}
 }
 

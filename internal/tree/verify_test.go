@@ -149,7 +149,7 @@ func TestVerifySeesOneKeyOutOfOrder(t *testing.T) {
 }
 
 // TestVerifyWithoutSomeTables: tables that are left out, since they are damaged, do not keep others from being compared; and a
-// context that has ended ends it.
+// context that has ended ends it, with what was read until then.
 func TestVerifyWithoutSomeTables(t *testing.T) {
 	rs := newStack(t, stacked{level: 2, rows: []stackedRow{{"a", 1}, {"b", 1}}},
 		stacked{level: 3, rows: []stackedRow{{"b", 5}}}, stacked{level: 4, rows: []stackedRow{{"a", 4}}})
@@ -162,5 +162,10 @@ func TestVerifyWithoutSomeTables(t *testing.T) {
 	cancel()
 	if _, err := checkFalls(ctx, runs); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(context.Background())
+	rep, err := rs.Verify(ctx, func(int64, int64) { cancel() })
+	if !errors.Is(err, context.Canceled) || rep.Entries != 2 || rep.Bytes != rs.Handles[0].Meta.Size {
+		t.Errorf("ended in the first table: %+v, %v", rep, err)
 	}
 }

@@ -77,8 +77,8 @@ func TestShow(t *testing.T) {
 		t.Errorf("a snapshot that ended is among %v", s)
 	}
 	v.Drop()
-	if _, err := v.GetTo(nil, []byte("a"), nil); !errors.Is(err, base.ErrClosed) || !freed {
-		t.Errorf("dropped: %v, freed %v", err, freed)
+	if got, err := v.GetTo(nil, []byte("a"), make([]byte, 9)); !errors.Is(err, base.ErrClosed) || !freed || len(got) != 0 || cap(got) != 9 {
+		t.Errorf("dropped: %d of %d bytes, %v, freed %v", len(got), cap(got), err, freed)
 	}
 }
 
