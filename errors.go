@@ -74,7 +74,7 @@ var (
 // as that is known.
 type LockedError = vfs.LockedError
 
-// CorruptionError says which file is damaged (File, a path), at which byte (Offset;
+// CorruptionError says which file is damaged (File, a path; "log" where it is not known which of its files), at which byte (Offset;
 // -1 is the file as a whole), and how it showed (What, in words). It matches ErrCorrupt.
 type CorruptionError = base.CorruptionError
 

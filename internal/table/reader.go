@@ -45,6 +45,9 @@ type Reader struct {
 	partSeqs []uint64 // no row of a part has a greater one stored; nil: not known
 }
 
+// Name returns what errors call the file.
+func (r *Reader) Name() string { return r.name }
+
 // Row is what Get found.
 type Row struct {
 	Kind    base.Kind

@@ -141,10 +141,10 @@ func (w *falls) look(h *fallHead) {
 
 // tell notes that the key looked at last has a sequence in an older run that is no less than one of a newer run.
 func (w *falls) tell(older, newer int, seq, above uint64) {
-	a, b := w.runs[newer].find(w.last).Meta, w.runs[older].find(w.last).Meta
-	if !w.told[b.Num] {
-		w.told[b.Num] = true
-		w.problems = append(w.problems, base.Corruptf(base.FileName(base.FileTable, b.Num), -1,
+	a, b := w.runs[newer].find(w.last).Meta, w.runs[older].find(w.last)
+	if !w.told[b.Meta.Num] {
+		w.told[b.Meta.Num] = true
+		w.problems = append(w.problems, base.Corruptf(b.Name(), -1,
 			"stands below table %d, but has sequence %d of key %.100q, which has %d there", a.Num, seq, w.last, above))
 	}
 }

@@ -300,10 +300,9 @@ func (rs *State) Handle(num uint64) *Handle {
 func (rs *State) CheckOrder() (problems []error) {
 	for _, r := range rs.allRuns() {
 		for i := 1; i < len(r.Tables); i++ {
-			a, b := r.Tables[i-1].Meta, r.Tables[i].Meta
-			if bytes.Compare(a.Largest, b.Smallest) > 0 || bytes.Equal(a.Largest, b.Smallest) && !a.LargestExclusive {
-				problems = append(problems, base.Corruptf(base.FileName(base.FileTable, b.Num), -1,
-					"overlaps table %d of the same run", a.Num))
+			a, b := r.Tables[i-1].Meta, r.Tables[i]
+			if bytes.Compare(a.Largest, b.Meta.Smallest) > 0 || bytes.Equal(a.Largest, b.Meta.Smallest) && !a.LargestExclusive {
+				problems = append(problems, base.Corruptf(b.Name(), -1, "overlaps table %d of the same run", a.Num))
 			}
 		}
 	}

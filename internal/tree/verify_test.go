@@ -48,7 +48,7 @@ func newStack(t testing.TB, tables ...stacked) *State {
 		}
 		meta, werr := w.Finish()
 		f, oerr := fs.Open(name)
-		r, rerr := table.Open(f, meta, base.ID{}, name, pages, budget)
+		r, rerr := table.Open(f, meta, base.ID{}, "/db/"+name, pages, budget)
 		if err := errors.Join(err, werr, oerr, rerr); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestVerifySeesTablesOutOfOrder(t *testing.T) {
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (len(rep.Problems) != 1 || !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), c.want)):
+		case c.want != "" && (len(rep.Problems) != 1 || !errors.Is(err, base.ErrCorrupt) || !strings.Contains(err.Error(), "in /db/00000"+c.want)):
 			t.Errorf("%s: %v, want that of %s", name, err, c.want)
 		}
 		if rep.Tables != len(c.tables) {
