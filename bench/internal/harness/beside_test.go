@@ -15,10 +15,9 @@ func TestOnlyReadersBesideTheWriterAreCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct{ together, write, read string }{
-		{"3", "", ""},
-		{"0", "its readers were not beside the writer", "its readers were not beside the writer"},
-		{"0", "its readers were not beside the writer", "a reader in another process: open: "},
+	const apart, refused = "its readers were not beside the writer", "a reader in another process: open: "
+	for i, want := range []struct{ together, write, read, open string }{
+		{"3", "", "", ""}, {"0", apart, apart, apart}, {"0", apart, refused, refused},
 	} {
 		c := got.Cells[i]
 		if c.Status != result.OK {
@@ -27,7 +26,7 @@ func TestOnlyReadersBesideTheWriterAreCompared(t *testing.T) {
 		if together := c.Metrics["together"]; (together == 3) != (want.together == "3") {
 			t.Errorf("%s: %v readers beside the writer", c.Engine, together)
 		}
-		for key, reason := range map[string]string{"write": want.write, "read": want.read} {
+		for key, reason := range map[string]string{"write": want.write, "read": want.read, "reader_open": want.open} {
 			if _, has := c.Metrics[key]; has != (reason == "") || !strings.HasPrefix(c.NA[key], reason) {
 				t.Errorf("%s: %s: a figure %v, reason %q, want %q", c.Engine, key, has, c.NA[key], reason)
 			}

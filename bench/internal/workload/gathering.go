@@ -60,9 +60,10 @@ func (g *gathering) run() error {
 		return err
 	}
 	if !beside || together < readerProcesses {
-		g.rec.None("its readers were not beside the writer", "write")
-		if _, failed := g.rec.NA["read"]; !failed {
-			g.rec.None("its readers were not beside the writer", "read")
+		for _, key := range []string{"write", "read", "reader_open"} {
+			if _, failed := g.rec.NA[key]; !failed {
+				g.rec.None("its readers were not beside the writer", key)
+			}
 		}
 		return nil
 	}

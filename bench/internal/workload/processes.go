@@ -60,7 +60,7 @@ func processesConditions(p Params) []string {
 		fmt.Sprintf("%d pairs are put and the store closed; then one process puts %d times, over all keys in turn, and %d processes get keys, all real processes, the readers opening after the writer: they read before it begins and until it has ended, %d gets each at least", p.N, processOps, readerProcesses, processOps),
 		"each put is a commit of its own" + syncCondition(p.Sync) + "; readers ask for a read-only open where the engine has one",
 		"every value read must be one the writer can have written, and none older than this reader saw before; at the end the store is opened again and the last value of every key read",
-		fmt.Sprintf("readers beside writer = how many had opened the store while the writer had it open (it waits %s for them); the others waited for its close, and read then; write and read have figures only where all %d were beside it", openPatience, readerProcesses),
+		fmt.Sprintf("readers beside writer = how many had opened the store while the writer had it open (it waits %s for them); the others waited for its close, and read then; write, read and reader's open have figures only where all %d were beside it", openPatience, readerProcesses),
 		fmt.Sprintf("newest seen = the newest version of any key the readers saw, of at most %d; read and reader's open are the slowest reader's", lastVersion(0, max(1, p.N))),
 	}
 }

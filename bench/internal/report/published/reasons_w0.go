@@ -29,7 +29,7 @@ var processesReasons = []Reason{
 		Basis: Source, Proof: "leveldb 1.23: util/env_posix.cc LockOrUnlock (F_SETLK); goleveldb 126854af5e6d: storage/file_storage_unix.go setFileLock (LOCK_NB)", Engines: []string{"leveldb"},
 	},
 	{
-		Text:  "Bolt takes an exclusive file lock to write and a shared one to read, for as long as the store is open: readers wait for the writer's close. It asks for the lock every 50 ms, and the three published times lie 51 ms apart: there each reader waited for the one before it, so they had opened the store to write. Readers that open it to read, as here, get in together. The published times have that wait in them; here it stands in the opening of readers.",
+		Text:  "Bolt takes an exclusive file lock to write and a shared one to read, for as long as the store is open: readers wait for the writer's close. It asks for the lock every 50 ms, and the three published times lie 51 ms apart: there each reader waited for the one before it, so they had opened the store to write. Readers that open it to read, as here, get in together. The published times have that wait in them; here readers that wait have no times.",
 		Basis: Source, Proof: "boltdb v1.3.1: db.go Open, bolt_unix.go flock (time.Sleep(50 * time.Millisecond)); published 5.9, 57.0 and 107.6 ms", Engines: []string{"boltdb"}, Figures: []string{"write beside readers", "read, slowest of three"},
 	},
 	{
