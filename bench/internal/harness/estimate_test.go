@@ -98,7 +98,7 @@ func TestTheVerificationIsPartOfTheEstimate(t *testing.T) {
 		t.Errorf("verification %s, whole plan %s, first round %s", verification, plan.Estimate(delay), plan.EstimateOnce(delay))
 	}
 	p := NewProgress(&lockedBuffer{}, false)
-	p.begin(&plan, delay)
+	p.begin(&plan, delay, time.Now())
 	for _, one := range plan.probes() {
 		p.verifying(one)
 		p.verified(one)

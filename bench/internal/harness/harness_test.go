@@ -329,7 +329,7 @@ func TestProgressIsRateLimitedOffTerminals(t *testing.T) {
 	d, _ := engine.Find("good")
 	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
 	for out, p := range map[*bytes.Buffer]*Progress{&plain: NewProgress(&plain, false), &terminal: NewProgress(&terminal, true)} {
-		p.begin(&plan, time.Millisecond)
+		p.begin(&plan, time.Millisecond, time.Now())
 		for _, c := range plan.round(1) {
 			p.next(c)
 			p.done(c, result.Cell{Status: result.Void, Engine: "good", Reason: "why\x1b[2J"})
@@ -354,7 +354,7 @@ func TestProgressMovesWhileACellRuns(t *testing.T) {
 	w, _ := workload.Find("w1")
 	d, _ := engine.Find("good")
 	plan := NewPlan([]engine.Driver{d}, []workload.Workload{w}, workload.Scale{Sync: []bool{true}})
-	p.begin(&plan, time.Millisecond)
+	p.begin(&plan, time.Millisecond, time.Now())
 	p.next(plan.round(1)[0])
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "(1 s)") && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)

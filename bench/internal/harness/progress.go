@@ -24,12 +24,14 @@ type Progress struct {
 
 	mu        sync.Mutex // of everything below and of writing
 	stop      chan struct{}
-	started   time.Time
+	started   time.Time     // of the run, with what earlier parts took
+	budget    time.Duration // of the run; 0: no bound
 	shown     time.Time
 	syncDelay time.Duration
 	total     int
 	count     int
 	left      time.Duration // estimates of the cells not yet done
+	first     time.Duration // of these: in the first round, for which there is no bound
 	expected  time.Duration // estimates of those done
 	spent     time.Duration // what those took
 	doing     string
@@ -43,13 +45,13 @@ func NewProgress(out io.Writer, terminal bool) *Progress {
 	return &Progress{out: out, terminal: terminal}
 }
 
-func (p *Progress) begin(plan *Plan, syncDelay time.Duration) {
+func (p *Progress) begin(plan *Plan, syncDelay time.Duration, started time.Time) {
 	if p == nil {
 		return
 	}
-	p.started, p.syncDelay = time.Now(), syncDelay
-	p.shown = p.started
-	p.left = plan.Estimate(syncDelay)
+	p.started, p.budget, p.syncDelay = started, plan.Budget, syncDelay
+	p.shown = time.Now()
+	p.left, p.first = plan.Estimate(syncDelay), plan.EstimateOnce(syncDelay)
 	p.total = plan.Cells()
 	if p.terminal {
 		p.stop = make(chan struct{})
@@ -64,7 +66,7 @@ func (p *Progress) replan(plan *Plan, so tally) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.left, p.expected, p.spent = plan.Cells(), 0, 0, 0
+	p.total, p.left, p.first, p.expected, p.spent = plan.Cells(), 0, 0, 0, 0
 	p.once = nil
 	for t := range so.took {
 		p.once = append(p.once, slices.Clone(so.took[t]))
@@ -114,6 +116,7 @@ func (p *Progress) verified(one probing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left -= one.estimate(p.syncDelay)
+	p.first -= one.estimate(p.syncDelay)
 	p.guess = 0
 }
 
@@ -162,7 +165,7 @@ func (p *Progress) line() string {
 		full = barCells * p.count / p.total
 	}
 	bar := strings.Repeat("#", full) + strings.Repeat(".", barCells-full)
-	return fmt.Sprintf("[%s] %d/%d, %s left, %s (%d s)", bar, min(p.count+1, p.total), p.total, p.timeLeft(), p.doing, int(time.Since(p.since).Seconds()))
+	return fmt.Sprintf("[%s] %d/%d, about %s left, %s (%d s)", bar, min(p.count+1, p.total), p.total, Rough(p.timeLeft()), p.doing, int(time.Since(p.since).Seconds()))
 }
 
 // kept takes cells that an earlier part has done off what is left.
@@ -174,7 +177,7 @@ func (p *Progress) kept(cells []cell) {
 	defer p.mu.Unlock()
 	for _, c := range cells {
 		p.count++
-		p.left -= p.estimate(c)
+		p.over(c)
 	}
 }
 
@@ -185,15 +188,23 @@ func (p *Progress) done(c cell, r result.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
-	guess := p.estimate(c)
-	p.left -= guess
-	p.expected += guess
+	p.expected += p.over(c)
 	p.spent += r.Elapsed
 	p.guess = 0
 	if r.Status.Bad() {
 		p.clear()
 		fmt.Fprintf(p.out, "%s %s round %d: %s: %s\n", r.Engine, r.Workload, r.Round, r.Status, report.Printable(r.Reason))
 	}
+}
+
+// over takes the estimate of a cell off what is left.
+func (p *Progress) over(c cell) time.Duration {
+	guess := p.estimate(c)
+	p.left -= guess
+	if c.round == 1 {
+		p.first -= guess
+	}
+	return guess
 }
 
 // saving tells that what was measured could not be saved, and that it can again.
@@ -232,17 +243,21 @@ func (p *Progress) clear() {
 }
 
 // timeLeft corrects the estimates by how far off they were until now, and counts
-// the cell under way.
-func (p *Progress) timeLeft() string {
-	left, factor := p.left, 1.0
+// the cell under way. Rounds that the budget does not hold are not made, but for the first.
+func (p *Progress) timeLeft() time.Duration {
+	factor, underWay := 1.0, time.Duration(0)
 	if p.expected > 0 {
 		factor = float64(p.spent) / float64(p.expected)
 	}
-	left = time.Duration(float64(left) * factor)
+	corrected := func(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
 	if p.guess > 0 {
-		left -= min(time.Since(p.since), time.Duration(float64(p.guess)*factor))
+		underWay = min(time.Since(p.since), corrected(p.guess))
 	}
-	return "about " + Rough(left)
+	left := corrected(p.left) - underWay
+	if p.budget > 0 {
+		left = min(left, max(corrected(p.first)-underWay, p.budget-time.Since(p.started), 0))
+	}
+	return left
 }
 
 // Rough prints a duration as people say it.

@@ -52,7 +52,7 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	for t := range r.took {
 		r.took[t] = make([]time.Duration, len(plan.Engines))
 	}
-	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay)
+	cfg.Progress.begin(&plan, cfg.Machine.SyncDelay, started)
 	defer cfg.Progress.end()
 	if cfg.Before == nil {
 		if err := r.verify(ctx); err != nil {
