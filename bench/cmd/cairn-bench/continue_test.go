@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,7 @@ func TestContinue(t *testing.T) {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	part := *whole
+	part.Machine.Load, part.Machine.SyncDelay = "70.00 80.00 90.00", time.Hour
 	part.Cells, part.Whole, part.Stopped = whole.Cells[:5], 4, "the first part" // the first round of both tables, and half of the next
 	if err := writeJSON(file, &part); err != nil {
 		t.Fatal(err)
@@ -57,6 +59,9 @@ func TestContinue(t *testing.T) {
 	if len(again.Cells) != 8 || again.Stopped != "" || len(again.Continued) != 1 || !again.Started.Equal(whole.Started) || again.Elapsed <= whole.Elapsed {
 		t.Errorf("%d cells, %q, continued %v, started %v, took %v", len(again.Cells), again.Stopped, again.Continued, again.Started, again.Elapsed)
 	}
+	if again.Machine.Load != part.Machine.Load || again.Machine.SyncDelay != time.Hour {
+		t.Errorf("the conditions are not those of the first part: %+v", again.Machine)
+	}
 	for i, c := range again.Cells {
 		if same := c.Elapsed == whole.Cells[i].Elapsed; same != (i < 4) {
 			t.Errorf("cell %d (%s %s round %d): the same as before: %v", i, c.Engine, c.Workload, c.Round, same)
@@ -64,6 +69,17 @@ func TestContinue(t *testing.T) {
 	}
 	if !strings.Contains(text, "in 2 parts, begun") {
 		t.Error("the report does not say that the run was made in parts")
+	}
+	if _, errs, err := call(t.Context(), args("bbolt,gomap")...); err != nil {
+		t.Fatalf("with nothing left to do: %v\n%s", err, errs)
+	}
+	again.Command = nil // each names a directory of its own
+	idle, err := readRun(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if idle.Command = nil; !reflect.DeepEqual(idle, again) {
+		t.Errorf("with nothing left to do: continued %v, took %v, were %v, %v", idle.Continued, idle.Elapsed, again.Continued, again.Elapsed)
 	}
 	for name, what := range map[string]func(*result.Run){
 		"the program":  func(r *result.Run) { r.Build = "other" },

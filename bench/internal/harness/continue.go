@@ -16,16 +16,25 @@ import (
 // program, on the same machine, with the same plan. A table's round that was under way
 // is done again from its first engine, so that its cells are of one time.
 
-// takeUp moves what an earlier part has measured into run, which is of the same plan.
+// takeUp moves what an earlier part has measured, and under which conditions, into run, which is
+// of the same plan.
 func takeUp(run, before *result.Run) error {
 	if err := sameRun(before, run); err != nil {
 		return err
 	}
 	run.Whole = min(max(before.Whole, 0), len(before.Cells))
 	run.Cells = before.Cells[:run.Whole]
-	run.Continued = append(before.Continued, run.Started)
-	run.Started, run.Elapsed, run.Durability = before.Started, before.Elapsed, before.Durability
+	run.Started, run.Continued, run.Elapsed = before.Started, before.Continued, before.Elapsed
+	run.Machine, run.Durability = before.Machine, before.Durability
 	return nil
+}
+
+// countPart makes what goes on with an earlier part a part of its own, when it has measured something.
+func (r *runner) countPart() {
+	c := r.run.Continued
+	if r.cfg.Before != nil && (len(c) == 0 || !c[len(c)-1].Equal(r.part)) {
+		r.run.Continued = append(c, r.part)
+	}
 }
 
 // errOtherRun: what is to be gone on with is no part of this run.

@@ -34,6 +34,7 @@ type Config struct {
 // all, with an error.
 func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	run := describe(plan, cfg)
+	part := run.Started
 	if cfg.Before != nil { // refused before anything is made or removed
 		if err := takeUp(run, cfg.Before); err != nil {
 			return nil, err
@@ -46,9 +47,13 @@ func Run(ctx context.Context, plan Plan, cfg Config) (*result.Run, error) {
 	defer scratch.Remove(root)
 	defer release()
 	data.SavePool(root, cfg.Seed)
-	started := time.Now().Add(-run.Elapsed)
-	defer func() { run.Elapsed = time.Since(started) }()
-	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, took: make([][]time.Duration, len(plan.Tables))}
+	started, kept := time.Now().Add(-run.Elapsed), len(run.Cells)
+	defer func() {
+		if cfg.Before == nil || len(run.Cells) > kept {
+			run.Elapsed = time.Since(started)
+		}
+	}()
+	r := &runner{plan: &plan, cfg: cfg, root: root, run: run, started: started, part: part, took: make([][]time.Duration, len(plan.Tables))}
 	for t := range r.took {
 		r.took[t] = make([]time.Duration, len(plan.Engines))
 	}
@@ -130,6 +135,7 @@ type runner struct {
 	root    string
 	run     *result.Run
 	started time.Time
+	part    time.Time         // when this part of the run began
 	took    [][]time.Duration // by table and engine: the last round
 	saved   time.Time         // when that was tried last
 	unsaved string            // why it failed; empty: it did not
@@ -196,6 +202,7 @@ func (r *runner) cell(ctx context.Context, c cell) error {
 	done.Metrics, done.NA, done.Notes = out.Metrics, out.NA, out.Notes
 	done.Latency, done.Series, done.Durability = out.Latency, out.Series, r.durability(c)
 	r.run.Cells = append(r.run.Cells, done)
+	r.countPart()
 	r.cfg.Progress.done(c, done)
 	return nil
 }
