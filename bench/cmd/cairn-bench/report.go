@@ -87,6 +87,8 @@ func readRun(name string) (*result.Run, error) {
 	}
 	if raw, ok := html.Data(b); ok {
 		b = raw
+	} else if bytes.HasPrefix(bytes.TrimSpace(b), []byte("<")) {
+		return nil, fmt.Errorf("%s: a report or page that is not whole, or holds no run", name)
 	}
 	run, err := result.Decode(bytes.NewReader(b))
 	if err != nil {

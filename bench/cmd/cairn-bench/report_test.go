@@ -101,6 +101,27 @@ func TestWrongUsageOfReports(t *testing.T) {
 	}
 }
 
+// A report that was cut short, and a page that is none, are told as what they are.
+func TestAReportThatIsNotWhole(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "out.html")
+	if _, _, err := call(t.Context(), "report", saved(t, "a.json", 250), "-html", page); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := bytes.Index(text, []byte(`"schema"`))
+	for _, cut := range []string{string(text[:100]), string(text[:inside]), string(text[:inside+200]), "\n<html></html>"} {
+		if err := os.WriteFile(page, []byte(cut), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := call(t.Context(), "report", page); exitCode(err) != 2 || !strings.Contains(err.Error(), "not whole, or holds no run") {
+			t.Errorf("of %d bytes: %v", len(cut), err)
+		}
+	}
+}
+
 func TestRunWritesThePage(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "out.html")
 	_, errs, err := call(t.Context(), "run", "-n", "30", "-rounds", "1", "-engines", "cairn,gomap", "-suite", "w1", "-sync", "off", "-settle=false", "-dir", t.TempDir(), "-html", page)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/cairndb/cairn/bench/internal/result"
@@ -45,15 +46,9 @@ func OfAnotherRun(err error) bool { return errors.Is(err, errOtherRun) }
 
 // sameRun returns in what the parts of a run differ, if they do.
 func sameRun(before, run *result.Run) error {
-	differ := func(what string, was, is any) error {
-		if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
-			return fmt.Errorf("%w: %s was %q and is %q (to begin anew, remove its file)", errOtherRun, what, a, b)
-		}
-		return nil
-	}
 	names := func(r *result.Run) (engines, workloads []string) {
 		for _, e := range r.Engines {
-			engines = append(engines, e.Name+" "+e.Version)
+			engines = append(engines, strings.TrimSpace(e.Name+" "+e.Version))
 		}
 		for _, w := range r.Workloads {
 			workloads = append(workloads, w.ID)
@@ -61,21 +56,35 @@ func sameRun(before, run *result.Run) error {
 		return engines, workloads
 	}
 	m, n := before.Machine, run.Machine
+	d, o := before.Data, run.Data
 	e, w := names(before)
 	f, x := names(run)
-	for _, err := range []error{
-		differ("the program", before.Build, run.Build),
-		differ("the machine", []any{m.OS, m.Arch, m.CPU, m.Cores, m.MemoryBytes, m.Kernel}, []any{n.OS, n.Arch, n.CPU, n.Cores, n.MemoryBytes, n.Kernel}),
-		differ("the file system of the data", m.Filesystem, n.Filesystem),
-		differ("the read-ahead of its disk", m.ReadAhead, n.ReadAhead),
-		differ("the environment", m.Environment, n.Environment),
-		differ("the data", before.Data, run.Data),
-		differ("what is written back between cells", before.Settled, run.Settled),
-		differ("the list of engines", e, f),
-		differ("the list of workloads", w, x),
+	for _, one := range []struct {
+		what    string
+		was, is any
+	}{
+		{"the program", before.Build, run.Build},
+		{"the system", m.OS + "/" + m.Arch, n.OS + "/" + n.Arch},
+		{"the kernel", m.Kernel, n.Kernel},
+		{"the processor", m.CPU, n.CPU},
+		{"the number of cores", m.Cores, n.Cores},
+		{"the memory", m.MemoryBytes, n.MemoryBytes},
+		{"the file system of the data", m.Filesystem, n.Filesystem},
+		{"the read-ahead of its disk", m.ReadAhead, n.ReadAhead},
+		{"the environment", strings.Join(m.Environment, " "), strings.Join(n.Environment, " ")},
+		{"the seed", d.Seed, o.Seed},
+		{"the file of records", d.File, o.File},
+		{"the field of their keys", d.KeyField, o.KeyField},
+		{"the number of records", d.Records, o.Records},
+		{"the number of records left out", d.Skipped, o.Skipped},
+		{"the size of the data", d.PoolBytes, o.PoolBytes},
+		{"the compressibility of the data", []float64{d.Snappy4K, d.Snappy32K}, []float64{o.Snappy4K, o.Snappy32K}},
+		{"writing back between cells", before.Settled, run.Settled},
+		{"the list of engines", strings.Join(e, ", "), strings.Join(f, ", ")},
+		{"the list of workloads", strings.Join(w, ", "), strings.Join(x, ", ")},
 	} {
-		if err != nil {
-			return err
+		if a, b := fmt.Sprint(one.was), fmt.Sprint(one.is); a != b {
+			return fmt.Errorf("%w: %s was %q and is %q (to begin anew, remove its file)", errOtherRun, one.what, a, b)
 		}
 	}
 	return nil
