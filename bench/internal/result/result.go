@@ -233,6 +233,9 @@ func Decode(rd io.Reader) (*Run, error) {
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("reading a result: schema %q, want %q", r.Schema, Schema)
 	}
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("reading a result: %w", err)
+	}
 	return &r, nil
 }
 

@@ -14,6 +14,10 @@ func full(t *testing.T) *Run {
 	run := &Run{}
 	fill(t, reflect.ValueOf(run).Elem())
 	run.Schema = Schema
+	run.Engines[1].Name, run.Workloads[1].ID, run.Cells[1].Round = "other", "other", 8
+	for i := range 2 {
+		run.Workloads[i].Columns[1].Key, run.Cells[i].Status = "other", OK
+	}
 	run.Started = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	return run
 }
