@@ -9,8 +9,12 @@ import (
 	"github.com/cairndb/cairn/bench/internal/result"
 )
 
-// FormatValue prints a number with two or three digits and a unit people read.
+// FormatValue prints a number with two or three digits and a unit people read; what is too little to
+// mean anything as less than the least that does, which stands for it in ratios.
 func FormatValue(v float64, unit result.Unit) string {
+	if least := unit.Least(); v > 0 && v < least {
+		return "<" + FormatValue(least, unit)
+	}
 	switch unit {
 	case result.NanosPerOp, result.Nanos:
 		return scale(v, []step{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}})
@@ -49,10 +53,10 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// FormatFigure adds the spread: "+-" for a confidence interval, "~" for a range.
+// FormatFigure adds the spread, where it means anything: "+-" for a confidence interval, "~" for a range.
 func FormatFigure(f Figure, unit result.Unit) string {
 	text := FormatValue(f.Median, unit)
-	if f.Rounds < 2 {
+	if f.Rounds < 2 || f.High < unit.Least() {
 		return text
 	}
 	mark := "~"

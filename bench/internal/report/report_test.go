@@ -213,10 +213,20 @@ func TestFormatValue(t *testing.T) {
 	}{
 		{0, result.NanosPerOp, "0 ns"}, {1.234, result.NanosPerOp, "1.23 ns"}, {999.9, result.Nanos, "1.00 us"},
 		{12345, result.Nanos, "12.3 us"}, {3.6e12, result.Nanos, "3600 s"},
-		{1480, result.Bytes, "1.48 kB"}, {268435456, result.Bytes, "268 MB"}, {0.08, result.AllocsPerOp, "0.08"}, {0.0042, result.AllocsPerOp, "0.0042"}, {0.000012, result.AllocsPerOp, "0.000012"}, {0.0095, result.AllocsPerOp, "0.01"}, {18, result.AllocsPerOp, "18.0"},
+		{1480, result.Bytes, "1.48 kB"}, {268435456, result.Bytes, "268 MB"}, {0.08, result.AllocsPerOp, "0.08"}, {0.0042, result.AllocsPerOp, "<0.01"}, {0.0099, result.AllocsPerOp, "<0.01"}, {0.01, result.AllocsPerOp, "0.01"}, {0, result.AllocsPerOp, "0"},
+		{0.5, result.BytesPerOp, "<1.00 B"}, {0, result.BytesPerOp, "0 B"}, {0.0042, result.Number, "0.0042"}, {0.000012, result.Number, "0.000012"}, {0.0095, result.Number, "0.01"}, {18, result.AllocsPerOp, "18.0"},
 	} {
 		if got := FormatValue(c.v, c.unit); got != c.want {
 			t.Errorf("%v %s: %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+// Where all rounds are below what counts their range says nothing.
+func TestFormatFigureBelowWhatCounts(t *testing.T) {
+	for want, high := range map[string]float64{"<0.01": 0.009, "<0.01 ~400%": 0.02} {
+		if got := FormatFigure(Figure{Median: 0.004, Low: 0.004, High: high, Rounds: 2}, result.AllocsPerOp); got != want {
+			t.Errorf("up to %v: %q, want %q", high, got, want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (p *printer) conditions() {
 	if weather := Weather(p.run); weather != "" {
 		p.line("  weather    %s", weather)
 	}
-	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better")
+	p.line("  figures    medians; +-n%% a 95 %% confidence interval (6 rounds or more), ~n%% the range of the rounds; * the best; less is better; less than 0.01 allocs or 1 B per operation is as good as none, and counts as so much in ratios")
 	p.line("  memory     peak RSS is of the whole process, of which %s are this program, its data and keys before the engine is opened; CPU counts from then", BeforeOpening(p.run))
 	p.line("")
 }
