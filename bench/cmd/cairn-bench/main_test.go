@@ -128,6 +128,20 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+// A zero stands for a flag that was not given: one that is given is no way to ask for the default.
+func TestZeroIsRefused(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, flag := range []string{"-zipf", "-values", "-keys", "-rate", "-seconds", "-rounds", "-time", "-timeout"} {
+		for _, zero := range []string{"0", "-0", "+0"} {
+			_, _, err := call(ctx, "run", "-suite", "load", "-n", "9", "-engines", "gomap", "-html", "none", "-dir", t.TempDir(), flag, zero)
+			if exitCode(err) != 2 || !strings.HasPrefix(err.Error(), flag+" ") {
+				t.Errorf("%s %s: %v", flag, zero, err)
+			}
+		}
+	}
+}
+
 // Where the figures are to go is looked at before they are measured: a run of hours used to
 // end with nothing because its file could not be written.
 func TestPlacesAreCheckedBeforehand(t *testing.T) {

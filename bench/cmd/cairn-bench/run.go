@@ -48,6 +48,7 @@ type flags struct {
 	dir, json, format string
 	resume            string
 	html              string
+	given             func(flag string) bool // whether it is on the command line
 }
 
 // defaultPage is where whole suites leave their report.
@@ -97,6 +98,7 @@ func noArgs(_ *cobra.Command, args []string) error {
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
+	f.given = cmd.Flags().Changed
 	records, err := f.records(cmd.ErrOrStderr())
 	if err != nil {
 		return usageError{err}
@@ -209,22 +211,22 @@ func (f *flags) check() error {
 		return fmt.Errorf("-n %s: want 1 to %d", numbers(f.counts), 1<<30)
 	case len(slices.Compact(slices.Sorted(slices.Values(f.counts)))) < len(f.counts):
 		return fmt.Errorf("-n %s: each number once", numbers(f.counts))
-	case f.values < 0 || f.values > data.MaxValueBytes:
+	case f.none("values", float64(f.values)) || f.values > data.MaxValueBytes:
 		return fmt.Errorf("-values %d: want 1 to %d", f.values, data.MaxValueBytes)
-	case f.keys < 0 || f.keys > data.MaxKeyBytes:
+	case f.none("keys", float64(f.keys)) || f.keys > data.MaxKeyBytes:
 		return fmt.Errorf("-keys %d: want 1 to %d, what every engine takes", f.keys, data.MaxKeyBytes)
-	case !(f.zipf >= 0 && f.zipf <= 10):
-		return fmt.Errorf("-zipf %v: want 0 to 10", f.zipf)
-	case !(f.rate >= 0 && f.rate <= 1e9):
+	case f.none("zipf", f.zipf) || f.zipf > 10:
+		return fmt.Errorf("-zipf %v: want more than 0, up to 10", f.zipf)
+	case f.none("rate", f.rate) || f.rate > 1e9:
 		return fmt.Errorf("-rate %v: want more than 0, up to 1e9", f.rate)
-	case !(f.seconds >= 0 && f.seconds <= 86400):
+	case f.none("seconds", f.seconds) || f.seconds > 86400:
 		return fmt.Errorf("-seconds %v: want more than 0, up to a day", f.seconds)
-	case f.rounds < 0:
-		return fmt.Errorf("-rounds %d", f.rounds)
-	case f.time < 0:
-		return fmt.Errorf("-time %s", f.time)
-	case f.timeout < 0:
-		return fmt.Errorf("-timeout %s", f.timeout)
+	case f.none("rounds", float64(f.rounds)):
+		return fmt.Errorf("-rounds %d: want 1 or more", f.rounds)
+	case f.none("time", float64(f.time)):
+		return fmt.Errorf("-time %s: want more than 0", f.time)
+	case f.none("timeout", float64(f.timeout)):
+		return fmt.Errorf("-timeout %s: want more than 0", f.timeout)
 	case f.data.Path == "" && (f.data.Key != "" || f.data.SkipBad):
 		return fmt.Errorf("-data-key and -data-skip-bad go with -data")
 	case f.data.Path != "" && f.values > 0:
@@ -245,6 +247,9 @@ func (f *flags) check() error {
 	f.choosePage()
 	return nil
 }
+
+// none reports whether a flag was given that asks for nothing, or for no number: 0 stands for one that was not.
+func (f *flags) none(flag string, value float64) bool { return !(value > 0) && f.given(flag) }
 
 // checkUsed refuses a flag by which no workload of the plan goes.
 func (f *flags) checkUsed(plan harness.Plan) error {
