@@ -121,7 +121,7 @@ func (v *visit) point(at, n int) (int, error) {
 	for range min(3, n) {
 		choices = append(choices, memfs.Random(v.e.rand.Uint64()))
 	}
-	choices = append(choices, reservoir(v.e.rand, v.j, at, plan, 2*n)...)
+	choices = append(choices, v.j.Draw(v.e.rand, at, plan, 2*n)...)
 	var written []place
 	done := 0
 	for _, c := range choices {
@@ -163,21 +163,6 @@ func shuffle(r *rand.Rand, c []memfs.Choice) {
 	r.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 }
 
-// reservoir draws n of the plan's choices, all equally likely, in random order.
-func reservoir(r *rand.Rand, j *memfs.Journal, at int, plan memfs.Plan, n int) (drawn []memfs.Choice) {
-	seen := 0
-	for c := range j.Choices(at, plan) {
-		seen++
-		if len(drawn) < n {
-			drawn = append(drawn, c)
-		} else if k := r.IntN(seen); k < n {
-			drawn[k] = c
-		}
-	}
-	shuffle(r, drawn)
-	return drawn
-}
-
 // check judges one image.
 func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) error {
 	pristine := image
@@ -186,10 +171,11 @@ func (v *visit) check(at int, c memfs.Choice, image *memfs.FS, written []place) 
 	} else {
 		pristine = image.Clone()
 	}
-	if hasHole(image) {
+	logs := logFiles(image)
+	if hasHole(logs) {
 		v.e.Holes++
 	}
-	if hasReused(image) {
+	if hasReused(logs) {
 		v.e.Reused++
 	}
 	m := Moment{At: at, Complete: c == memfs.Everything()}

@@ -258,7 +258,7 @@ func (l *lives) choice(j *memfs.Journal, at int) memfs.Choice {
 	case 4:
 		return memfs.Random(l.draw.Uint64())
 	}
-	return reservoir(l.draw, j, at, memfs.Plan{EveryByte: 512, Random: 8, Seed: l.draw.Uint64()}, 1)[0]
+	return j.Draw(l.draw, at, memfs.Plan{EveryByte: 512, Random: 8, Seed: l.draw.Uint64()}, 1)[0]
 }
 
 // examine cuts the power after at mutations, and returns the disk, after some recoveries perhaps that were cut short as

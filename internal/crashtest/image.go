@@ -78,8 +78,9 @@ func frames(fsys *memfs.FS) (places []place) {
 
 // hasHole reports whether an intact frame stands behind the end of the chain in
 // some log segment.
-func hasHole(fsys *memfs.FS) bool {
-	for _, l := range logFiles(fsys) {
+func hasHole(files []logFile) bool {
+	for _, l := range files {
+		l.buf = withoutReserved(l.buf)
 		w := l.walk(nil)
 		if w.Tail().Headers == 0 {
 			continue
@@ -92,6 +93,22 @@ func hasHole(fsys *memfs.FS) bool {
 	}
 	return false
 }
+
+// withoutReserved returns buf without the pages of zeros at its end, but for one: with that a frame that stands at its end is
+// whole, of which a few bytes are zero. Most of a segment is space that is only reserved.
+func withoutReserved(buf []byte) []byte {
+	n := len(buf)
+	for n > 0 {
+		page := buf[(n-1)/len(zeroPage)*len(zeroPage) : n]
+		if !bytes.Equal(page, zeroPage[:len(page)]) {
+			break
+		}
+		n -= len(page)
+	}
+	return buf[:min(len(buf), n+len(zeroPage))]
+}
+
+var zeroPage [4096]byte
 
 // headless reports whether a frame has gone ahead in some log segment: there are bytes of it, or
 // frames behind it, but no header, which is written last.
@@ -117,8 +134,8 @@ func headless(fsys *memfs.FS) bool {
 func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // hasReused reports whether some log segment's file was used before.
-func hasReused(fsys *memfs.FS) bool {
-	return slices.ContainsFunc(logFiles(fsys), func(l logFile) bool { return reused(l.buf) })
+func hasReused(files []logFile) bool {
+	return slices.ContainsFunc(files, func(l logFile) bool { return reused(l.buf) })
 }
 
 // reused reports whether the file of a log segment was used before.

@@ -29,7 +29,7 @@ func (e *Enumeration) RunNested(crashes, depth, limit int) error {
 func (e *Enumeration) crashInRecovery(r *Run, seed uint64, outer string, depth, limit int) error {
 	j := r.Disk.Journal()
 	at := r.From + e.rand.IntN(j.Len()-r.From+1)
-	drawn := append(reservoir(e.rand, j, at, memfs.Plan{Random: 8, Seed: e.rand.Uint64()}, 1), memfs.Everything())
+	drawn := append(j.Draw(e.rand, at, memfs.Plan{Random: 8, Seed: e.rand.Uint64()}, 1), memfs.Everything())
 	outer = fmt.Sprintf("%s, crash after %d mutations, choice %s, recovery", outer, at, drawn[0])
 	next, err := recoverRun(r, j.State(at, drawn[0]), Moment{At: at})
 	if err != nil {

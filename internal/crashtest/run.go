@@ -200,14 +200,14 @@ func (r *Run) WhileScanned(script func()) {
 			case <-stop:
 				open = false
 			default:
-				_, err = s.Contents()
+				err = s.Walk()
 			}
 		}
 		stopped <- err
 	}()
 	script()
 	close(stop)
-	r.note("Contents", <-stopped)
+	r.note("Walk", <-stopped)
 }
 
 // SlowSync makes syncs of log segments take so long that commits gather behind them.

@@ -74,6 +74,15 @@ func (s *Store) Contents() (pairs []Pair, err error) {
 	return pairs, err
 }
 
+// Walk scans everything in the store, and keeps nothing of it.
+func (s *Store) Walk() error {
+	return s.db.View(func(tx *cairn.Tx) error {
+		for range tx.Scan(cairn.Range{}) {
+		}
+		return nil
+	})
+}
+
 // Backward returns everything in the store, in descending order of keys.
 func (s *Store) Backward() (pairs []Pair, err error) {
 	err = s.db.View(func(tx *cairn.Tx) error {

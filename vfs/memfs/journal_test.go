@@ -2,6 +2,8 @@ package memfs_test
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -232,6 +234,49 @@ func TestChoicesStopEarly(t *testing.T) {
 	}
 	if all < 2000 {
 		t.Fatalf("only %d choices for a write torn at every byte", all)
+	}
+}
+
+// TestDraw: what is drawn are choices of the plan, no one twice, each as likely as another.
+func TestDraw(t *testing.T) {
+	f := memfs.New()
+	h := create(t, f, "a", strings.Repeat("x", 30))
+	write(t, h, strings.Repeat("y", 40), 500) // in two sectors
+	create(t, f, "b", "z")
+	j := f.Journal()
+	for _, plan := range []memfs.Plan{thorough, {EveryByte: 1}, {}} {
+		at := map[memfs.Choice]int{} // places of equal choices add up
+		all := slices.Collect(j.Choices(j.Len(), plan))
+		for _, c := range all {
+			at[c]++
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, n := range []int{len(all), len(all) + 5} {
+			got := map[memfs.Choice]int{}
+			for _, c := range j.Draw(r, j.Len(), plan, n) {
+				got[c]++
+			}
+			if !maps.Equal(got, at) {
+				t.Errorf("%+v: all %d drawn are not all", plan, len(all))
+			}
+		}
+		const each = 200
+		first, some := map[memfs.Choice]int{}, map[memfs.Choice]int{}
+		for range len(all) * each / 5 {
+			drawn := j.Draw(r, j.Len(), plan, 5)
+			first[drawn[0]] += 5
+			for _, c := range drawn {
+				some[c]++
+			}
+		}
+		for c, n := range at {
+			if got := some[c]; got < n*each*6/10 || got > n*each*14/10 {
+				t.Errorf("%+v: %v was drawn %d times, want about %d", plan, c, got, n*each)
+			}
+			if first[c] == 0 {
+				t.Errorf("%+v: %v was never drawn first", plan, c)
+			}
+		}
 	}
 }
 
