@@ -51,7 +51,11 @@ func TestDamagedTableHoldsUpNothingElse(t *testing.T) {
 	db := damagedStore(t, dir, keys, &failed)
 	r := rand.New(rand.NewPCG(2, 2))
 	v := noise(64 << 10)
-	for range 25 * keys {
+	puts := 25 * keys
+	if testing.Short() {
+		puts = 10 * keys
+	}
+	for range puts {
 		at := r.IntN(len(v) - 1000)
 		check(t, db.Put(fmt.Appendf(nil, "key%05d", r.IntN(keys)), v[at:at+1000]))
 	}
