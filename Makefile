@@ -45,7 +45,7 @@ WINE ?= wine
 windows: ## the engine's tests, built for Windows and run by Wine 10 or later (Debian 13: wine wine64), WINE: how it is called
 	@v=$$($(WINE) --version) || { echo "windows: SKIPPED: no Wine here"; exit 2; }; echo "windows: $$v"
 	GOOS=windows GOARCH=amd64 $(GO) test -short -p 1 -timeout 30m -exec "$(WINE)" \
-	  -skip 'RemoveOpenFile|RenameReplaces|LockWatched|TestOpenRefusesSymlink|TestForeignNamesOfSegmentsToCome|TestPutsHardlyAllocate' \
+	  -skip 'Conformance/RemoveOpenFile|Conformance/RenameReplaces|Conformance/LockWatched|TestOpenRefusesSymlink|TestForeignNamesOfSegmentsToCome|TestPutsHardlyAllocate' \
 	  $$($(GO) list ./... | grep -vE 'internal/(lint|mutants|crashtest|lifetest|metamorphic)')
 
 long: ## long suites: make long TIME=1h

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"path"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -168,7 +168,7 @@ func TestCloseMergesWhatHides(t *testing.T) {
 		names, err := w.List("/db")
 		check(t, err)
 		for _, name := range names {
-			info, err := w.Stat(path.Join("/db", name))
+			info, err := w.Stat(filepath.Join("/db", name))
 			check(t, err)
 			bytes += info.Size
 		}

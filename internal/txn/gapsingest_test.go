@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"path"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,7 +48,7 @@ func (f *haltFS) file(x vfs.File, name string, err error) (vfs.File, error) {
 		return nil, err
 	}
 	h := &haltFile{File: x, read: new(halt), write: new(halt)}
-	switch t, _ := base.ParseFileName(path.Base(name)); t {
+	switch t, _ := base.ParseFileName(filepath.Base(name)); t {
 	case base.FileTable:
 		h.read = &f.read
 	case base.FileLog:

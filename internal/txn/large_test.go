@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -71,7 +71,7 @@ func (f *watchedFile) Close() error {
 }
 
 func isTable(name string) bool {
-	return strings.HasSuffix(path.Base(name), path.Ext(base.FileName(base.FileTable, 1)))
+	return strings.HasSuffix(filepath.Base(name), filepath.Ext(base.FileName(base.FileTable, 1)))
 }
 
 // countTables counts the tables that something has been written to.
@@ -80,7 +80,7 @@ func countTables(t *testing.T, w *watchedFS) (n int) {
 	names, err := w.List("/db")
 	check(t, err)
 	for _, name := range names {
-		info, err := w.Stat(path.Join("/db", name))
+		info, err := w.Stat(filepath.Join("/db", name))
 		check(t, err)
 		if isTable(name) && info.Size > 0 {
 			n++
@@ -210,7 +210,7 @@ func TestTablesOfATransactionAreCounted(t *testing.T) {
 			names, err := w.List("/db")
 			check(t, err)
 			for _, name := range names {
-				if info, err := w.Stat(path.Join("/db", name)); err == nil && isTable(name) {
+				if info, err := w.Stat(filepath.Join("/db", name)); err == nil && isTable(name) {
 					size += info.Size
 				}
 			}
