@@ -40,7 +40,8 @@ cross:
 	  (cd cmd/cairn && GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null . ) || exit 1; done
 	GOARCH=386 $(GO) test -short -timeout 15m ./internal/base ./internal/frame ./internal/block ./internal/layout ./internal/table ./internal/wal ./internal/memtable ./internal/manifest .
 
-# Wine 10 keeps the name of an open file that was removed, renames nothing onto an open file, and has no symbolic links that can be read.
+# Left out: Wine 10 keeps the name of an open file that was removed, renames nothing onto an open file, and has no symbolic links that
+# can be read; LOCK cannot be watched on Windows; and names of files are converted there, which allocates.
 WINE ?= wine
 windows: ## the engine's tests, built for Windows and run by Wine 10 or later (Debian 13: wine wine64), WINE: how it is called
 	@v=$$($(WINE) --version) || { echo "windows: SKIPPED: no Wine here"; exit 2; }; echo "windows: $$v"

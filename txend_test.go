@@ -315,6 +315,21 @@ func TestIteratorsKnowThatTheirTransactionEnded(t *testing.T) {
 	}
 }
 
+// collected collects garbage until closed, which gets what Close returned.
+func collected(t *testing.T, closed <-chan error) {
+	t.Helper()
+	for range 1000 {
+		runtime.GC()
+		select {
+		case err := <-closed:
+			check(t, err)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Fatal("Close has not returned")
+}
+
 // TestCloseInACleanup: a cleanup may close the store, also one with a transaction that the same collection has found, whose
 // own cleanup may wait for this one: Close never returned.
 func TestCloseInACleanup(t *testing.T) {
@@ -328,16 +343,7 @@ func TestCloseInACleanup(t *testing.T) {
 		expect(t, err, cairn.ErrNotFound)
 		runtime.AddCleanup(&struct{ db *cairn.DB }{db}, func(db *cairn.DB) { closed <- db.Close() }, db)
 	}()
-	for range 1000 {
-		runtime.GC()
-		select {
-		case err := <-closed:
-			check(t, err)
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
-	t.Fatal("Close has not returned")
+	collected(t, closed)
 }
 
 // TestCloseInAFinalizer: a finalizer may close the store, one with a transaction that was forgotten, too, though no other finalizer
@@ -356,14 +362,5 @@ func TestCloseInAFinalizer(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	runtime.KeepAlive(tx) // and is forgotten, with Close waiting for it
-	for range 1000 {
-		runtime.GC()
-		select {
-		case err := <-closed:
-			check(t, err)
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
-	t.Fatal("Close has not returned")
+	collected(t, closed)
 }

@@ -4,7 +4,7 @@
 //
 // # Invariants
 //
-// Of docs/INVARIANTS.md: E5 (files go when nobody needs them), E7 (what readers see changes at once), E8 (lock order).
+// Of docs/INVARIANTS.md: E5 (nothing is removed too early), E6 (a poisoned store records no edit), E8 (lock order).
 //
 // # Concurrency
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/cairndb/cairn/internal/obsolete"
 	"github.com/cairndb/cairn/internal/wal"
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
 
@@ -188,35 +189,19 @@ func TestRetiredMeanwhile(t *testing.T) {
 	f.count(0, 0)
 }
 
-// failingFS makes no file, or makes it and says that it has not.
-type failingFS struct {
-	vfs.FS
-	err  error
-	made bool
-}
-
-func (f *failingFS) Create(name string) (vfs.File, error) {
-	if f.made {
-		file, err := f.FS.Create(name)
-		if err != nil {
-			return nil, err
-		}
-		file.Close()
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
-}
-
 // TestNumbersOfFailedSegments: the number of a segment is given back where there was no space for its file, and only there: of one that
 // failed for another reason there may be a file.
 func TestNumbersOfFailedSegments(t *testing.T) {
 	for _, mapped := range []bool{false, true} {
 		for _, c := range []struct {
+			do   faultfs.Action
 			err  error
-			made bool
 			want uint64
-		}{{vfs.ErrNoSpace, false, 1}, {syscall.EIO, false, 2}, {syscall.EIO, true, 2}} {
+		}{{faultfs.NoSpace(), vfs.ErrNoSpace, 1}, {faultfs.Fail(syscall.EIO), syscall.EIO, 2}, {faultfs.DoneBut(syscall.EIO), syscall.EIO, 2}} {
 			f := newFixture(t)
-			f.FS = &failingFS{f.disk, c.err, c.made}
+			faults := faultfs.New(f.disk)
+			faults.Add(faultfs.Rule{Kinds: faultfs.Create, Sticky: true, Do: c.do})
+			f.FS = faults
 			_, err := f.Create(Form{Size: size, Mapped: mapped}, func() ([]byte, error) { return make([]byte, size), nil })
 			if !errors.Is(err, c.err) || f.next != c.want {
 				t.Errorf("mapped %v, %+v: %v, and the next number is %d", mapped, c, err, f.next)

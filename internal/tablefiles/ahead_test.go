@@ -2,44 +2,28 @@ package tablefiles
 
 import (
 	"errors"
-	"io/fs"
 	"syscall"
 	"testing"
 
 	"github.com/cairndb/cairn/vfs"
+	"github.com/cairndb/cairn/vfs/faultfs"
 	"github.com/cairndb/cairn/vfs/memfs"
 )
-
-// failingFS makes no file, or makes it and says that it has not.
-type failingFS struct {
-	vfs.FS
-	err  error
-	made bool
-}
-
-func (f *failingFS) Create(name string) (vfs.File, error) {
-	if f.made {
-		file, err := f.FS.Create(name)
-		if err != nil {
-			return nil, err
-		}
-		file.Close()
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
-}
 
 // TestNumbersOfFailedTables: the number of a table is given back where there was no space for its file, and only there: of one that failed
 // for another reason there may be a file.
 func TestNumbersOfFailedTables(t *testing.T) {
 	for _, c := range []struct {
+		do   faultfs.Action
 		err  error
-		made bool
 		want uint64
-	}{{vfs.ErrNoSpace, false, 1}, {syscall.EIO, false, 2}, {syscall.EIO, true, 2}} {
+	}{{faultfs.NoSpace(), vfs.ErrNoSpace, 1}, {faultfs.Fail(syscall.EIO), syscall.EIO, 2}, {faultfs.DoneBut(syscall.EIO), syscall.EIO, 2}} {
 		disk, next := memfs.New(), uint64(1)
+		faults := faultfs.New(disk)
+		faults.Add(faultfs.Rule{Kinds: faultfs.Create, Sticky: true, Do: c.do})
 		newNum := func() uint64 { next++; return next - 1 }
 		putBack := func(num uint64) { next = num }
-		f := &Files{FS: &failingFS{disk, c.err, c.made}, Dir: "/", NewNum: newNum, PutBack: putBack}
+		f := &Files{FS: faults, Dir: "/", NewNum: newNum, PutBack: putBack}
 		if f.MakeAhead(newNum, putBack); next != c.want {
 			t.Errorf("%+v: behind a table made ahead comes %d", c, next)
 		}

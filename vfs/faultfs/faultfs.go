@@ -211,15 +211,20 @@ func (f *FS) OpenReadWrite(name string) (vfs.File, error) {
 	return f.open(&Event{Kind: Open, Name: name}, f.inner.OpenReadWrite)
 }
 
-func (f *FS) open(e *Event, how func(string) (vfs.File, error)) (opened vfs.File, err error) {
-	err = f.obtain(e, func() error {
-		inner, err := how(e.Name)
-		if err == nil {
-			opened = &file{fs: f, inner: inner, name: e.Name}
-		}
-		return err
-	})
-	return opened, err
+func (f *FS) open(e *Event, how func(string) (vfs.File, error)) (vfs.File, error) {
+	a := f.begin(e)
+	if a.kind != actDoneBut && a.kind != actNothing {
+		return nil, f.end(e, e.fail(a.err))
+	}
+	inner, err := how(e.Name)
+	if err == nil && a.kind == actDoneBut {
+		inner.Close()
+		err = e.fail(a.err)
+	}
+	if f.end(e, err) != nil {
+		return nil, err
+	}
+	return &file{fs: f, inner: inner, name: e.Name}, nil
 }
 
 // Remove deletes a file or empty directory; see vfs.FS.

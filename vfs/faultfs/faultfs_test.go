@@ -366,7 +366,7 @@ func TestPretend(t *testing.T) {
 // TestDoneBut: what was reported as failed was done.
 func TestDoneBut(t *testing.T) {
 	m, f := two()
-	create(t, f, "a", "abc")
+	check(t, create(t, f, "a", "abc").Close())
 	f.Add(faultfs.Rule{Kinds: faultfs.Rename | faultfs.Open, Sticky: true, Do: faultfs.DoneBut(errIO)})
 	if err := f.Rename("a", "b"); !errors.Is(err, errIO) || content(t, m, "b") != "abc" {
 		t.Fatal(err)
@@ -376,6 +376,15 @@ func TestDoneBut(t *testing.T) {
 	}
 	if _, err := f.Open("b"); !errors.Is(err, errIO) {
 		t.Fatal(err)
+	}
+	f.Add(faultfs.Rule{Kinds: faultfs.Create, Do: faultfs.DoneBut(errIO)})
+	if _, err := f.Create("c"); !errors.Is(err, errIO) || content(t, m, "c") != "" {
+		t.Fatal(err)
+	}
+	check(t, m.Remove("b"))
+	check(t, m.Remove("c"))
+	if m.Used() != 0 {
+		t.Fatal("a file is still open")
 	}
 }
 

@@ -122,8 +122,8 @@ func (a Action) Late(d time.Duration) Action {
 // unnoticed if its tests are worth anything. Other operations fail.
 func Pretend() Action { return Action{kind: actPretend, err: errPretend} }
 
-// DoneBut makes an operation that returns nothing but an error (Rename, SyncDir, ...)
-// report err after it was done: what a network does that loses the answer. Other
+// DoneBut makes an operation that returns nothing but an error (Rename, SyncDir, ...), or a file
+// (Create, Open), report err after it was done: what a network does that loses the answer. Other
 // operations fail.
 func DoneBut(err error) Action { return Action{kind: actDoneBut, err: err} }
 
