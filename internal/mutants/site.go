@@ -42,7 +42,7 @@ func (s *Site) Name() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
 // dirs are the packages whose sites are mutated, relative to the module's root.
 var dirs = []string{
-	".", "internal/base", "internal/block", "internal/directory", "internal/durability", "internal/engine", "internal/frame", "internal/group", "internal/layout", "internal/ledger",
+	".", "internal/base", "internal/block", "internal/directory", "internal/durability", "internal/engine", "internal/frame", "internal/group", "internal/installer", "internal/layout", "internal/ledger",
 	"internal/manifest", "internal/outfile", "internal/pace", "internal/recovery", "internal/table", "internal/tablefiles", "internal/tree", "internal/txn", "internal/wal",
 }
 
